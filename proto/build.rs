@@ -54,7 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .field_attribute("hermes.v1.Json.raw", "#[serde(with = \"crate::embedded_json\")]")
         .message_attribute("hermes.v1.Json", "#[serde(transparent)]")
         // A turn's result is far larger than a delta.
-        .boxed("hermes.v1.Event.payload.message_complete");
+        .boxed("hermes.v1.Event.payload.message_complete")
+        .boxed("hermes.v1.ProfileEvent.payload.session_changed");
     for (field, name) in EVENT_TYPES {
         builder = builder.field_attribute(
             format!("hermes.v1.Event.payload.{field}"),
