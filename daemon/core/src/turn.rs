@@ -38,11 +38,21 @@ impl InterruptCause {
 /// Why a turn ended: one variant per documented ending. There is no "unknown".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExitReason {
-    TextResponse { finish_reason: String },
-    MaxIterationsReached { used: u32, max: u32 },
+    TextResponse {
+        finish_reason: String,
+    },
+    MaxIterationsReached {
+        used: u32,
+        max: u32,
+    },
     BudgetExhausted,
-    InterruptedByUser,
-    InterruptedDuringApiCall,
+    /// Stopped between model calls or in a tool.
+    Interrupted {
+        cause: InterruptCause,
+    },
+    InterruptedDuringApiCall {
+        cause: InterruptCause,
+    },
     GuardrailHalt,
     PartialStreamRecovery,
     FallbackPriorTurnContent,
@@ -55,8 +65,12 @@ pub enum ExitReason {
     RuntimeContextTooSmall,
     CompactionHandoffNotActionable,
     SessionPersistenceFailed,
-    LocalProcessingError { detail: String },
-    ErrorNearMaxIterations { detail: String },
+    LocalProcessingError {
+        detail: String,
+    },
+    ErrorNearMaxIterations {
+        detail: String,
+    },
     RedirectRestartLimitExceeded,
     RebuiltRestartLimitExceeded,
     ReviewInputBudgetExhausted,
@@ -68,8 +82,15 @@ impl fmt::Display for ExitReason {
             Self::TextResponse { finish_reason } => write!(f, "text_response(finish_reason={finish_reason})"),
             Self::MaxIterationsReached { used, max } => write!(f, "max_iterations_reached({used}/{max})"),
             Self::BudgetExhausted => f.write_str("budget_exhausted"),
-            Self::InterruptedByUser => f.write_str("interrupted_by_user"),
-            Self::InterruptedDuringApiCall => f.write_str("interrupted_during_api_call"),
+            // The plain names are the original's, for what a person did.
+            Self::Interrupted { cause: InterruptCause::UserStop } => f.write_str("interrupted_by_user"),
+            Self::Interrupted { cause } => write!(f, "interrupted({})", cause.as_str()),
+            Self::InterruptedDuringApiCall { cause: InterruptCause::UserStop } => {
+                f.write_str("interrupted_during_api_call")
+            }
+            Self::InterruptedDuringApiCall { cause } => {
+                write!(f, "interrupted_during_api_call({})", cause.as_str())
+            }
             Self::GuardrailHalt => f.write_str("guardrail_halt"),
             Self::PartialStreamRecovery => f.write_str("partial_stream_recovery"),
             Self::FallbackPriorTurnContent => f.write_str("fallback_prior_turn_content"),
