@@ -27,6 +27,26 @@ pub enum Principal {
     },
 }
 
+impl Principal {
+    /// Reads what `Display` wrote, as it stands in the database.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let rest = rest.to_owned();
+        match kind {
+            "owner" if rest.is_empty() => Some(Self::Owner),
+            "person" => {
+                let (platform, id) = rest.split_once(':')?;
+                Some(Self::Person { platform: platform.to_owned(), id: id.to_owned() })
+            }
+            "cron" => Some(Self::Cron { job: rest }),
+            "webhook" => Some(Self::Webhook { route: rest }),
+            "child" => Some(Self::Child { of: rest }),
+            "remote" => Some(Self::Remote { token: rest }),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,6 +84,22 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn principals_survive_the_database() {
+        let all = [
+            Principal::Owner,
+            Principal::Person { platform: "telegram".into(), id: "a:b".into() },
+            Principal::Cron { job: "j".into() },
+            Principal::Webhook { route: "r".into() },
+            Principal::Child { of: "s".into() },
+            Principal::Remote { token: "t".into() },
+        ];
+        for principal in all {
+            assert_eq!(Principal::parse(&principal.to_string()), Some(principal));
+        }
+        assert_eq!(Principal::parse("root"), None);
+    }
 
     #[test]
     fn scopes_include_one_another_in_order() {
