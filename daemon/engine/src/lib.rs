@@ -7,9 +7,21 @@
 //! Start with [`Engine`]; a session is an actor in `session`, a turn is the loop in `turn`.
 
 mod api;
+mod broker;
+mod budget;
+mod engine;
+mod recover;
+mod session;
+mod settings;
+mod stream;
+mod title;
+mod turn;
 
 pub use api::{
     AttachInput, Attached, CreateInput, EngineError, EngineStatus, Inflight, InterruptInput, OpenInput,
     PendingPrompt, RecoveryReport, SessionChanged, SessionDetail, SharedEvent, SubmitInput, SubmitStatus,
     Submitted, TurnSnapshot,
 };
+pub use engine::{Engine, EngineDeps, LocalTime};
+pub use settings::{AgentSettings, BusyInputMode, BusySettings, MaxTurns, Unlimited};
+pub use stream::Watch;

@@ -1,0 +1,580 @@
+//! The engine: the registry of live sessions, and the calls that others make.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hermes_config::{Home, Settings};
+use hermes_context::{LocalDate, MachineFacts};
+use hermes_core::{
+    Clock, Epoch, Instant, InterruptCause, Message, MessageId, PromptId, SessionId, SessionOptions, TurnId,
+};
+use hermes_providers::{OfflineFacts, Providers, ResolveError, Route, RouteChoice};
+use hermes_runtime::{SecretScope, Tasks};
+use hermes_state::{Db, ListFilter, ResolveError as ReferenceError, SearchHit, SessionSummary};
+use hermes_tools::Dispatcher;
+use serde::de::DeserializeOwned;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, info, info_span, warn};
+
+use crate::api::{
+    AttachInput, Attached, CreateInput, EngineError, EngineStatus, InterruptInput, OpenInput, PendingPrompt,
+    RecoveryReport, SessionChanged, SessionDetail, SubmitInput, Submitted, TurnSnapshot,
+};
+use crate::broker::PromptBroker;
+use crate::recover;
+use crate::session::{Command, SessionActor, SessionFacts, SessionHandle, Waiting};
+use crate::stream::{SessionStream, StreamCount, Watch};
+
+/// Idle sessions kept loaded; a cache size, it refuses nothing (spec 70 §8).
+const MAX_IDLE_SESSIONS: usize = 16;
+/// Rows that a gap sends at most; a client that lacks more reads the history.
+const GAP_ROWS: u32 = 10_000;
+/// Time that interrupted turns get to write their end before the daemon gives up on them.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
+/// Changes of the session list that a profile-wide watcher may lag behind.
+const CHANGES_BACKLOG: usize = 256;
+
+/// Tells local time. The machine's time zone is an argument too.
+pub trait LocalTime: Send + Sync + std::fmt::Debug {
+    /// `YYYYMMDD_HHMMSS`, for session ids.
+    fn stamp(&self, at: Instant) -> String;
+    /// The date as the system prompt names it.
+    fn date(&self, at: Instant) -> LocalDate;
+}
+
+/// What the engine works with.
+#[derive(Debug)]
+pub struct EngineDeps {
+    pub db: Db,
+    pub providers: Arc<Providers>,
+    pub dispatcher: Arc<Dispatcher>,
+    /// The newest good settings.
+    pub settings: watch::Receiver<Arc<Settings>>,
+    pub secrets: SecretScope,
+    pub home: Home,
+    pub clock: Arc<dyn Clock>,
+    pub local: Arc<dyn LocalTime>,
+    pub machine: MachineFacts,
+    pub offline_facts: OfflineFacts,
+    pub tasks: Tasks,
+    pub epoch: Epoch,
+}
+
+/// Shared by the engine's handle and its actors.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) deps: EngineDeps,
+    /// Cancelled when running turns must end with the daemon.
+    pub(crate) turns_stop: CancellationToken,
+    live: Mutex<HashMap<SessionId, SessionHandle>>,
+    /// Serialises loading, so that no session is ever loaded twice.
+    loading: tokio::sync::Mutex<()>,
+    streams: Arc<StreamCount>,
+    pub(crate) broker: PromptBroker,
+    changes: broadcast::Sender<SessionChanged>,
+    draining: AtomicBool,
+    uses: AtomicU64,
+    jitter: AtomicU64,
+}
+
+/// The turn engine. A cheap clone.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+impl Shared {
+    /// A settings section as it stands now.
+    pub(crate) fn section<T: DeserializeOwned + Default>(&self, path: &str) -> T {
+        self.deps.settings.borrow().section(path)
+    }
+
+    /// The model route for a choice, by the settings as they stand now.
+    pub(crate) fn route(&self, choice: &RouteChoice<'_>) -> Result<Route, ResolveError> {
+        let settings = self.deps.settings.borrow().section("");
+        hermes_providers::resolve(&settings, &self.deps.secrets, choice)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// A number in 0..1 that spreads retries; quality does not matter.
+    pub(crate) fn jitter(&self) -> f64 {
+        let state = self.jitter.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        let mixed = (state ^ (state >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let top = u32::try_from(mixed >> 32).unwrap_or(0);
+        f64::from(top) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    /// Takes an actor that ends out of the registry.
+    pub(crate) fn forget(&self, handle: &SessionHandle) {
+        let mut live = self.live();
+        if live.get(&handle.id).is_some_and(|known| Arc::ptr_eq(&known.stream, &handle.stream)) {
+            live.remove(&handle.id);
+        }
+    }
+
+    /// Tells profile-wide watchers, if there are any, that a session changed.
+    pub(crate) fn session_changed(self: &Arc<Self>, id: &SessionId) {
+        if self.changes.receiver_count() == 0 {
+            return;
+        }
+        let (shared, id) = (Arc::clone(self), id.clone());
+        self.deps.tasks.spawn("session-changed", async move {
+            if let Ok(summary) = shared.summary(&id).await {
+                let running = shared.is_running(&id);
+                let _ = shared.changes.send(SessionChanged { summary, running });
+            }
+        });
+    }
+
+    /// Closes what a dead turn left and reads the session again.
+    pub(crate) async fn reload_after_fault(
+        &self,
+        handle: &SessionHandle,
+        turn_id: &TurnId,
+    ) -> Result<(SessionFacts, Vec<Arc<Message>>), EngineError> {
+        if let Some(record) = self.deps.db.turn(&handle.id, turn_id).await? {
+            recover::close_turn(&self.deps, &record, InterruptCause::Watchdog).await?;
+        }
+        handle.stream.end_turn();
+        recover::announce_fault(&handle.stream, turn_id);
+        let stored = self.stored(&handle.id).await?;
+        let opened = SessionFacts::reopen(self, stored, &SessionOptions::default())?;
+        let history = self.transcript(&handle.id).await?;
+        Ok((opened.facts, history))
+    }
+
+    async fn stored(&self, id: &SessionId) -> Result<hermes_state::StoredSession, EngineError> {
+        self.deps.db.load_session(id).await?.ok_or_else(|| not_found(id.as_str(), &[]))
+    }
+
+    /// The transcript as the model may see it.
+    async fn transcript(&self, id: &SessionId) -> Result<Vec<Arc<Message>>, EngineError> {
+        let rows = self.deps.db.load_messages(id).await?;
+        let repaired = hermes_context::repair_history(rows.into_iter().map(Arc::new).collect());
+        Ok(repaired.messages)
+    }
+
+    async fn summary(&self, id: &SessionId) -> Result<SessionSummary, EngineError> {
+        let found = self.deps.db.session_summary(id).await?;
+        found.ok_or_else(|| not_found(id.as_str(), &[]))
+    }
+
+    fn is_running(&self, id: &SessionId) -> bool {
+        self.live().get(id).is_some_and(|handle| handle.activity.running.load(Ordering::Relaxed))
+    }
+
+    fn live(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, SessionHandle>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handles(&self) -> Vec<SessionHandle> {
+        self.live().values().cloned().collect()
+    }
+}
+
+impl Engine {
+    /// Starts an engine; call [`Engine::recover`] before the first input.
+    pub fn new(deps: EngineDeps) -> Self {
+        let seed = deps.clock.now().unix_seconds().to_bits() ^ u64::from(std::process::id()).rotate_left(32);
+        let shared = Shared {
+            deps,
+            turns_stop: CancellationToken::new(),
+            live: Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+            streams: Arc::default(),
+            broker: PromptBroker::default(),
+            changes: broadcast::channel(CHANGES_BACKLOG).0,
+            draining: AtomicBool::new(false),
+            uses: AtomicU64::new(0),
+            jitter: AtomicU64::new(seed),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Closes the turns that an earlier daemon left unfinished, with a result for every open call
+    /// and a word about what was cut off. Nothing is executed again.
+    pub async fn recover(&self) -> Result<RecoveryReport, EngineError> {
+        recover::close_all(&self.shared.deps).await
+    }
+
+    /// Wakes the sessions that have inputs waiting from before a restart.
+    pub async fn resume_queues(&self) -> Result<(), EngineError> {
+        for id in self.shared.deps.db.sessions_with_inputs().await? {
+            match self.handle(&id, &SessionOptions::default()).await {
+                Ok((handle, _)) => {
+                    let _ = handle.mailbox.send(Command::WakeQueue).await;
+                }
+                Err(error) => warn!(session = %id, %error, "a session with waiting inputs could not be opened"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a new session. Its row is written with its first turn.
+    pub async fn create(&self, input: CreateInput) -> Result<SessionDetail, EngineError> {
+        self.refuse_while_draining()?;
+        let shared = Arc::clone(&self.shared);
+        let CreateInput { options, title, .. } = input;
+        // Reads project files: not on an async thread.
+        let opened = self
+            .shared
+            .deps
+            .tasks
+            .spawn_blocking("open-session", move || SessionFacts::create(&shared, &options, title))
+            .await
+            .map_err(|_| EngineError::ShuttingDown)??;
+        let summary = unsaved_summary(&opened.facts);
+        let info = opened.facts.info();
+        self.start(opened.facts, Vec::new(), VecDeque::new());
+        self.make_room().await;
+        Ok(SessionDetail { summary, info, created: true, warnings: opened.warnings })
+    }
+
+    /// Opens an existing session by id, unique prefix, title or `latest`.
+    pub async fn open(&self, input: OpenInput) -> Result<SessionDetail, EngineError> {
+        self.refuse_while_draining()?;
+        let id = self.resolve(&input.reference, input.source.as_deref()).await?;
+        let (handle, mut warnings) = self.handle(&id, &input.options).await?;
+        let description = handle.ask(|reply| Command::Describe { reply }).await;
+        let info = description.ok_or(EngineError::ShuttingDown)?.info;
+        let summary = match self.shared.deps.db.session_summary(&id).await? {
+            Some(summary) => summary,
+            None => blank_summary(&id, &info, self.shared.deps.clock.now()),
+        };
+        if let Some(notice) = recover::notice(&self.shared.deps.db, &id).await? {
+            warnings.push(notice);
+        }
+        Ok(SessionDetail { summary, info, created: false, warnings })
+    }
+
+    /// Takes an input. Returns when it is durable: as the user row of a turn that runs, or in the queue.
+    pub async fn submit(&self, input: SubmitInput) -> Result<Submitted, EngineError> {
+        // A session may be unloaded between finding it and asking it; then it is loaded again.
+        for _ in 0..3 {
+            let (handle, _) = self.handle(&input.session_id, &SessionOptions::default()).await?;
+            let boxed = Box::new(input.clone());
+            if let Some(answer) = handle.ask(|reply| Command::Submit { input: boxed, reply }).await {
+                return answer;
+            }
+        }
+        Err(EngineError::ShuttingDown)
+    }
+
+    /// Adds a text to the running turn; `false` when none runs or it takes no more.
+    pub async fn steer(&self, session_id: &SessionId, text: String) -> Result<bool, EngineError> {
+        let Some(handle) = self.live_handle(session_id) else { return Ok(false) };
+        Ok(handle.ask(|reply| Command::Steer { text, reply }).await.unwrap_or(false))
+    }
+
+    /// Stops the running turn; `false` when none runs.
+    pub async fn interrupt(&self, input: InterruptInput) -> Result<bool, EngineError> {
+        let Some(handle) = self.live_handle(&input.session_id) else { return Ok(false) };
+        let InterruptInput { turn_id, cause, .. } = input;
+        Ok(handle.ask(|reply| Command::Interrupt { turn_id, cause, reply }).await.unwrap_or(false))
+    }
+
+    /// Watches a session from where the client was. See contract §4.
+    pub async fn attach(&self, input: AttachInput) -> Result<(Attached, Watch), EngineError> {
+        let (handle, _) = self.handle(&input.session_id, &SessionOptions::default()).await?;
+        let same_life = input.epoch.as_ref() == Some(handle.stream.epoch());
+        let after = same_life.then_some(input.after_seq);
+        // Watching begins before the rows are read, so that nothing falls between them.
+        let (mut watch, position) = handle.stream.watch(after);
+        let shared = Arc::clone(&self.shared);
+        let (id, mailbox) = (handle.id.clone(), handle.mailbox.clone());
+        let watcher = self.shared.broker.arrive(&id, input.can_answer);
+        watch.set_on_drop(Box::new(move || {
+            shared.broker.leave(&id, watcher);
+            // A full mailbox means a busy actor; it looks at its watchers again soon enough.
+            let _ = mailbox.try_send(Command::WatcherLeft);
+        }));
+        let rows = if position.gap {
+            self.shared.deps.db.display_rows(&handle.id, input.after_message_id, GAP_ROWS).await?
+        } else {
+            Vec::new()
+        };
+        let description =
+            handle.ask(|reply| Command::Describe { reply }).await.ok_or(EngineError::ShuttingDown)?;
+        let attached = Attached {
+            epoch: handle.stream.epoch().clone(),
+            first_seq: position.first_seq,
+            last_seq: position.last_seq,
+            gap: position.gap,
+            rows,
+            inflight: handle.stream.inflight(),
+            pending_prompts: self.shared.broker.pending(&handle.id),
+            queue: description.queue,
+            info: description.info,
+        };
+        Ok((attached, watch))
+    }
+
+    /// What is known of one turn.
+    pub async fn turn(&self, session_id: &SessionId, turn_id: &TurnId) -> Result<TurnSnapshot, EngineError> {
+        let record = self.shared.deps.db.turn(session_id, turn_id).await?;
+        let record = record.ok_or_else(|| EngineError::NotFound {
+            what: format!("there is no turn {turn_id} in session {session_id}"),
+            hint: "look at the session with `hermes-cli sessions show`".into(),
+        })?;
+        let result = match self.live_handle(session_id) {
+            Some(handle) => {
+                let turn_id = turn_id.clone();
+                handle.ask(|reply| Command::FindResult { turn_id, reply }).await.flatten()
+            }
+            None => None,
+        };
+        Ok(TurnSnapshot {
+            turn_id: turn_id.clone(),
+            state: record.state,
+            exit_reason: record.exit_reason,
+            result,
+        })
+    }
+
+    /// Answers a question; `false` when it is gone.
+    pub fn answer(&self, session_id: &SessionId, request_id: &PromptId, answer: &str, by: &str) -> bool {
+        self.shared.broker.answer(session_id, request_id, answer, by)
+    }
+
+    /// Questions that a session waits for.
+    pub fn pending(&self, session_id: &SessionId) -> Vec<PendingPrompt> {
+        self.shared.broker.pending(session_id)
+    }
+
+    /// The session list; the second value says whether a turn runs.
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<(SessionSummary, bool)>, EngineError> {
+        let sessions = self.shared.deps.db.list_sessions(filter).await?;
+        Ok(sessions
+            .into_iter()
+            .map(|summary| {
+                let running = self.shared.is_running(&summary.id);
+                (summary, running)
+            })
+            .collect())
+    }
+
+    /// One session, and its rows as people read them when asked for.
+    pub async fn get(
+        &self,
+        reference: &str,
+        with_rows: bool,
+    ) -> Result<(SessionSummary, bool, Vec<Message>), EngineError> {
+        let id = self.resolve(reference, None).await?;
+        let summary = self.shared.summary(&id).await?;
+        let rows = if with_rows {
+            self.shared.deps.db.display_rows(&id, MessageId(0), u32::MAX).await?
+        } else {
+            Vec::new()
+        };
+        Ok((summary, self.shared.is_running(&id), rows))
+    }
+
+    /// Full-text search over all sessions.
+    pub async fn search(&self, query: &str, limit: u32) -> Result<Vec<SearchHit>, EngineError> {
+        Ok(self.shared.deps.db.search(query, limit).await?)
+    }
+
+    /// The engine at a glance.
+    pub fn status(&self) -> EngineStatus {
+        let mut status = EngineStatus { draining: self.shared.is_draining(), ..EngineStatus::default() };
+        for handle in self.shared.handles() {
+            status.live_sessions += 1;
+            status.active_turns += u32::from(handle.activity.running.load(Ordering::Relaxed));
+            status.queued_inputs += handle.activity.queued.load(Ordering::Relaxed);
+            status.watchers += u32::try_from(handle.stream.watcher_count()).unwrap_or(u32::MAX);
+        }
+        status
+    }
+
+    /// Whether a turn runs or waits.
+    pub fn busy(&self) -> bool {
+        let status = self.status();
+        status.active_turns > 0 || status.queued_inputs > 0
+    }
+
+    /// Changes of the session list: hints, which a slow receiver may lose.
+    pub fn changes(&self) -> broadcast::Receiver<SessionChanged> {
+        self.shared.changes.subscribe()
+    }
+
+    /// Takes no new input, gives running turns `grace` to finish, then interrupts them, and
+    /// returns when each has its durable end.
+    pub async fn drain(&self, grace: Duration) {
+        self.shared.draining.store(true, Ordering::Release);
+        if !self.wait_until_idle(grace).await {
+            info!(active = self.status().active_turns, "interrupting the turns that still run");
+            self.shared.turns_stop.cancel();
+            if !self.wait_until_idle(INTERRUPT_GRACE).await {
+                warn!(active = self.status().active_turns, "turns did not end in time and are abandoned");
+            }
+        }
+    }
+
+    /// Polls, because a turn's end is known to its actor alone and a drain is rare.
+    async fn wait_until_idle(&self, limit: Duration) -> bool {
+        let waiting = async {
+            let mut tick = tokio::time::interval(Duration::from_millis(20));
+            while self.status().active_turns > 0 {
+                tick.tick().await;
+            }
+        };
+        tokio::time::timeout(limit, waiting).await.is_ok()
+    }
+
+    fn refuse_while_draining(&self) -> Result<(), EngineError> {
+        if self.shared.is_draining() { Err(EngineError::ShuttingDown) } else { Ok(()) }
+    }
+
+    async fn resolve(&self, reference: &str, source: Option<&str>) -> Result<SessionId, EngineError> {
+        let reference = reference.trim();
+        if let Ok(id) = SessionId::parse(reference)
+            && self.live_handle(&id).is_some()
+        {
+            return Ok(id);
+        }
+        let db = &self.shared.deps.db;
+        if reference == "latest" {
+            let mut found = db.latest_session(source).await?;
+            if found.is_none() && source.is_some() {
+                found = db.latest_session(None).await?;
+            }
+            return found.ok_or_else(|| EngineError::NotFound {
+                what: "there is no session yet".into(),
+                hint: "start one with `hermes-cli -q \"…\"`".into(),
+            });
+        }
+        match db.resolve_session(reference).await {
+            Ok(id) => Ok(id),
+            Err(ReferenceError::NotFound { near, .. }) => Err(not_found(reference, &near)),
+            Err(ReferenceError::Ambiguous { matches, .. }) => {
+                Err(EngineError::Ambiguous { reference: reference.to_owned(), matches })
+            }
+            Err(ReferenceError::Storage(error)) => Err(error.into()),
+        }
+    }
+
+    fn live_handle(&self, id: &SessionId) -> Option<SessionHandle> {
+        let handle = self.shared.live().get(id).cloned()?;
+        handle.activity.last_used.store(self.shared.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(handle)
+    }
+
+    /// The live session, loaded if need be, and what the loading has to say.
+    async fn handle(
+        &self,
+        id: &SessionId,
+        options: &SessionOptions,
+    ) -> Result<(SessionHandle, Vec<String>), EngineError> {
+        if let Some(handle) = self.live_handle(id) {
+            return Ok((handle, Vec::new()));
+        }
+        let _one_at_a_time = self.shared.loading.lock().await;
+        if let Some(handle) = self.live_handle(id) {
+            return Ok((handle, Vec::new()));
+        }
+        let stored = self.shared.stored(id).await?;
+        let history = self.shared.transcript(id).await?;
+        let queue = self.shared.deps.db.list_inputs(id).await?.into_iter().filter_map(Waiting::from_row).collect();
+        let (shared, options) = (Arc::clone(&self.shared), options.clone());
+        let opened = self
+            .shared
+            .deps
+            .tasks
+            .spawn_blocking("open-session", move || SessionFacts::reopen(&shared, stored, &options))
+            .await
+            .map_err(|_| EngineError::ShuttingDown)??;
+        let handle = self.start(opened.facts, history, queue);
+        self.make_room().await;
+        Ok((handle, opened.warnings))
+    }
+
+    fn start(
+        &self,
+        facts: SessionFacts,
+        history: Vec<Arc<Message>>,
+        queue: VecDeque<Waiting>,
+    ) -> SessionHandle {
+        let deps = &self.shared.deps;
+        let id = facts.id.clone();
+        let stream = Arc::new(SessionStream::new(
+            id.clone(),
+            deps.epoch.clone(),
+            Arc::clone(&deps.clock),
+            Arc::clone(&self.shared.streams),
+        ));
+        let (handle, inbox) = SessionHandle::new(id.clone(), stream);
+        handle.activity.last_used.store(self.shared.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.shared.live().insert(id.clone(), handle.clone());
+        let actor = SessionActor::new(Arc::clone(&self.shared), handle.clone(), facts, history, queue);
+        let span = info_span!("session", session = %id);
+        deps.tasks.spawn("session", actor.run(inbox).instrument(span));
+        handle
+    }
+
+    /// Unloads the idle sessions that were not used for longest, beyond the cache's size.
+    async fn make_room(&self) {
+        let mut idle: Vec<SessionHandle> = self
+            .shared
+            .handles()
+            .into_iter()
+            .filter(|handle| {
+                !handle.activity.running.load(Ordering::Relaxed) && handle.stream.watcher_count() == 0
+            })
+            .collect();
+        if idle.len() <= MAX_IDLE_SESSIONS {
+            return;
+        }
+        idle.sort_by_key(|handle| handle.activity.last_used.load(Ordering::Relaxed));
+        let surplus = idle.len() - MAX_IDLE_SESSIONS;
+        for handle in idle.into_iter().take(surplus) {
+            handle.ask(|reply| Command::CloseIfIdle { reply }).await;
+        }
+    }
+}
+
+fn not_found(reference: &str, near: &[String]) -> EngineError {
+    let hint = if near.is_empty() {
+        "see what there is with `hermes-cli sessions list`".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
+    EngineError::NotFound { what: format!("there is no session `{reference}`"), hint }
+}
+
+fn unsaved_summary(facts: &SessionFacts) -> SessionSummary {
+    let started_at = facts.unsaved.as_ref().map_or(Instant::default(), |unsaved| unsaved.started_at);
+    let summary = blank_summary(&facts.id, &facts.info(), started_at);
+    match &facts.unsaved {
+        Some(unsaved) => SessionSummary { source: unsaved.source.clone(), ..summary },
+        None => summary,
+    }
+}
+
+/// The summary of a session that has no row yet.
+fn blank_summary(id: &SessionId, info: &hermes_core::SessionInfo, at: Instant) -> SessionSummary {
+    SessionSummary {
+        id: id.clone(),
+        source: String::new(),
+        title: info.title.clone(),
+        preview: String::new(),
+        model: Some(info.model.clone()),
+        started_at: at,
+        last_active: at,
+        message_count: 0,
+        tool_call_count: 0,
+        api_call_count: 0,
+        cwd: info.cwd.clone(),
+        git_branch: None,
+        usage: hermes_core::Usage::default(),
+        estimated_cost_usd: None,
+        cost_status: hermes_core::CostStatus::Unknown,
+        end_reason: None,
+        archived: false,
+    }
+}

@@ -1,0 +1,296 @@
+//! What a session freezes when it opens: model route, system prompt, tools, workspace.
+//!
+//! Prompt and tool schemas stay byte for byte the same for the session's life, whoever continues it
+//! and after however many restarts (spec 20 §4).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_context::{PromptInputs, PromptParts, Restore, build_prompt, restore};
+use hermes_core::{SessionId, SessionInfo, SessionOptions};
+use hermes_providers::{PrefixCache, Route, RouteChoice, ToolList};
+use hermes_state::{NewSession, StoredSession};
+use hermes_tools::{ResultLimits, SessionTools, ToolsetChoice, Workspace};
+use tracing::{info, warn};
+
+use crate::api::EngineError;
+use crate::engine::Shared;
+
+/// The surface of a session that names none.
+const DEFAULT_PLATFORM: &str = "cli";
+/// The provider that stands in while no model is configured (design §8).
+const OFFLINE: &str = "offline";
+
+/// Frozen facts of a live session, and the call state that lives as long.
+#[derive(Debug)]
+pub(crate) struct SessionFacts {
+    pub(crate) id: SessionId,
+    pub(crate) title: Option<String>,
+    pub(crate) route: Route,
+    pub(crate) system_prompt: Arc<str>,
+    pub(crate) tools: Arc<SessionTools>,
+    pub(crate) tool_list: ToolList,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) limits: ResultLimits,
+    /// What was sent so far, serialised.
+    pub(crate) prefix: PrefixCache,
+    /// Off once the provider refused to stream.
+    pub(crate) streaming: bool,
+    /// The row to create with the first turn; `None` once it exists.
+    pub(crate) unsaved: Option<NewSession>,
+    /// The stored prompt named another model and was rebuilt.
+    pub(crate) prompt_changed: bool,
+    cwd: PathBuf,
+}
+
+/// Facts, and what the user should know about them.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) facts: SessionFacts,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl SessionFacts {
+    pub(crate) fn info(&self) -> SessionInfo {
+        SessionInfo {
+            model: self.route.model.clone(),
+            provider: self.route.provider.clone(),
+            title: self.title.clone(),
+            cwd: Some(self.cwd.display().to_string()),
+            tools: self.tools.names().map(str::to_owned).collect(),
+            running: false,
+            yolo: false,
+        }
+    }
+
+    /// Facts of a new session. Reads project files, so it runs off the async threads.
+    pub(crate) fn create(
+        shared: &Shared,
+        options: &SessionOptions,
+        title: Option<String>,
+    ) -> Result<Opened, EngineError> {
+        let deps = &shared.deps;
+        let now = deps.clock.now();
+        let id = SessionId::mint(&deps.local.stamp(now));
+        let platform = platform_of(options);
+        let mut warnings = Vec::new();
+        let route = shared.route(&RouteChoice {
+            provider: options.provider.as_deref(),
+            model: options.model.as_deref(),
+        })?;
+        let (cwd, cwd_is_fallback) = working_directory(shared, options.cwd.as_deref())?;
+        let tools = shared.deps.dispatcher.registry().open_session(&ToolsetChoice {
+            explicit: options.toolsets.as_deref(),
+            platform: &platform,
+            settings: &shared.section_at(""),
+        });
+        warnings.extend(tools.warnings().iter().cloned());
+        let prompt = Renderer { shared, route: &route, tools: &tools, platform: &platform, cwd: &cwd }
+            .render(options.skip_context, cwd_is_fallback, &mut warnings);
+        let workspace = hermes_tools::git_facts(&cwd);
+        let unsaved = NewSession {
+            id: id.clone(),
+            source: options.source.clone().unwrap_or_else(|| platform.clone()),
+            platform: platform.clone(),
+            user_id: None,
+            model: route.model.clone(),
+            provider: route.provider.clone(),
+            base_url: route.base_url.clone(),
+            system_prompt: prompt.clone(),
+            tool_names: tools.names().map(str::to_owned).collect(),
+            tool_schemas: tools.schemas_json().to_owned(),
+            parent: None,
+            cwd: Some(cwd.display().to_string()),
+            git_branch: workspace.branch,
+            git_repo_root: workspace.root.map(|root| root.display().to_string()),
+            title: title.clone(),
+            started_at: now,
+            profile_name: deps.home.profile().to_string(),
+            model_config: None,
+        };
+        let facts = Self::assemble(shared, id, title, route, prompt, tools, cwd, options);
+        Ok(Opened { facts: Self { unsaved: Some(unsaved), ..facts }, warnings })
+    }
+
+    /// Facts of a stored session, as they were frozen.
+    pub(crate) fn reopen(
+        shared: &Shared,
+        stored: StoredSession,
+        options: &SessionOptions,
+    ) -> Result<Opened, EngineError> {
+        let mut warnings = Vec::new();
+        let route = stored_route(shared, &stored, options, &mut warnings)?;
+        let cwd = stored_directory(shared, &stored, options, &mut warnings)?;
+        let platform = stored.platform.clone().unwrap_or_else(|| platform_of(options));
+        let (tools, tools_are_new) = match SessionTools::restore(&stored.tool_names, &stored.tool_schemas) {
+            Some(tools) => (tools, false),
+            None => {
+                let choice = ToolsetChoice {
+                    explicit: options.toolsets.as_deref(),
+                    platform: &platform,
+                    settings: &shared.section_at(""),
+                };
+                (shared.deps.dispatcher.registry().open_session(&choice), true)
+            }
+        };
+        let renderer = Renderer { shared, route: &route, tools: &tools, platform: &platform, cwd: &cwd };
+        let state = restore(stored.system_prompt.as_deref(), &route.model, &route.provider);
+        let (prompt, prompt_changed) = match (state, stored.system_prompt.clone()) {
+            (Restore::Present, Some(prompt)) => (prompt, false),
+            (state, _) => {
+                if matches!(state, Restore::StaleRuntime) {
+                    info!(session = %stored.id, "the stored prompt names another model; rebuilding it");
+                } else {
+                    warn!(session = %stored.id, ?state, "the session has no usable prompt; rebuilding it");
+                }
+                (renderer.render(options.skip_context, false, &mut warnings), true)
+            }
+        };
+        if tools_are_new {
+            info!(session = %stored.id, "the session has no frozen tools; choosing them now");
+        }
+        let mut facts =
+            Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, options);
+        facts.prompt_changed = prompt_changed || tools_are_new;
+        Ok(Opened { facts, warnings })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the two ways to open a session meet here, once")]
+    fn assemble(
+        shared: &Shared,
+        id: SessionId,
+        title: Option<String>,
+        route: Route,
+        prompt: String,
+        tools: SessionTools,
+        cwd: PathBuf,
+        options: &SessionOptions,
+    ) -> Self {
+        Self {
+            workspace: Arc::new(Workspace::new(&id, cwd.clone(), options.client_env.clone())),
+            limits: ResultLimits::for_window(route.context_window),
+            tool_list: ToolList::new(tools.schemas()),
+            prefix: PrefixCache::default(),
+            streaming: true,
+            unsaved: None,
+            prompt_changed: false,
+            system_prompt: prompt.into(),
+            tools: Arc::new(tools),
+            id,
+            title,
+            route,
+            cwd,
+        }
+    }
+}
+
+/// Renders a system prompt from a session's choices.
+struct Renderer<'a> {
+    shared: &'a Shared,
+    route: &'a Route,
+    tools: &'a SessionTools,
+    platform: &'a str,
+    cwd: &'a Path,
+}
+
+impl Renderer<'_> {
+    fn render(&self, skip_context: bool, cwd_is_fallback: bool, notices: &mut Vec<String>) -> String {
+        let deps = &self.shared.deps;
+        let names: Vec<String> = self.tools.names().map(str::to_owned).collect();
+        let built = build_prompt(&PromptInputs {
+            home: &deps.home,
+            cwd: self.cwd,
+            cwd_is_fallback,
+            platform: self.platform,
+            model: &self.route.model,
+            provider: &self.route.provider,
+            window: self.route.context_window,
+            tool_names: &names,
+            settings: &self.shared.section_at(""),
+            parts: &PromptParts::default(),
+            now: &deps.local.date(deps.clock.now()),
+            machine: &deps.machine,
+            skip_context,
+            system_message: None,
+        });
+        notices.extend(built.notices);
+        built.text
+    }
+}
+
+fn platform_of(options: &SessionOptions) -> String {
+    options.platform.as_deref().unwrap_or(DEFAULT_PLATFORM).trim().to_lowercase()
+}
+
+/// The session's directory, and whether nobody chose it.
+fn working_directory(shared: &Shared, asked: Option<&Path>) -> Result<(PathBuf, bool), EngineError> {
+    let Some(asked) = asked else {
+        return Ok((shared.deps.machine.user_home.clone(), true));
+    };
+    if !asked.is_absolute() {
+        let reason = format!("{} is not an absolute path", asked.display());
+        return Err(EngineError::Invalid { field: "cwd", reason });
+    }
+    match std::fs::canonicalize(asked) {
+        Ok(path) if path.is_dir() => Ok((path, false)),
+        Ok(path) => {
+            let reason = format!("{} is not a directory", path.display());
+            Err(EngineError::Invalid { field: "cwd", reason })
+        }
+        Err(error) => {
+            let reason = format!("{} cannot be entered: {error}", asked.display());
+            Err(EngineError::Invalid { field: "cwd", reason })
+        }
+    }
+}
+
+/// The stored directory, or its nearest parent that still exists.
+fn stored_directory(
+    shared: &Shared,
+    stored: &StoredSession,
+    options: &SessionOptions,
+    warnings: &mut Vec<String>,
+) -> Result<PathBuf, EngineError> {
+    let Some(recorded) = stored.cwd.as_deref().map(Path::new).filter(|path| path.is_absolute()) else {
+        return Ok(working_directory(shared, options.cwd.as_deref())?.0);
+    };
+    if recorded.is_dir() {
+        return Ok(recorded.to_path_buf());
+    }
+    let nearest = recorded.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/")).to_path_buf();
+    warnings.push(format!(
+        "The session's directory {} is gone; it goes on in {}.",
+        recorded.display(),
+        nearest.display()
+    ));
+    Ok(nearest)
+}
+
+/// The model that a stored session goes on with: an explicit choice, else its own, else the settings'.
+fn stored_route(
+    shared: &Shared,
+    stored: &StoredSession,
+    options: &SessionOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Route, EngineError> {
+    let explicit = RouteChoice { provider: options.provider.as_deref(), model: options.model.as_deref() };
+    let own_provider = stored.provider.as_deref().filter(|name| !name.is_empty() && *name != OFFLINE);
+    let own_model = stored.model.as_deref().filter(|name| !name.is_empty());
+    let (Some(provider), Some(model)) = (own_provider, own_model) else {
+        return shared.route(&explicit);
+    };
+    if explicit.provider.is_some() || explicit.model.is_some() {
+        return shared.route(&explicit);
+    }
+    match shared.route(&RouteChoice { provider: Some(provider), model: Some(model) }) {
+        Ok(route) => Ok(route),
+        Err(error) => {
+            let route = shared.route(&explicit)?;
+            warnings.push(format!(
+                "The session's model {model} ({provider}) is not available any more ({error}); it goes on with {} ({}).",
+                route.model, route.provider
+            ));
+            Ok(route)
+        }
+    }
+}

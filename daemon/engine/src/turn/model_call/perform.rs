@@ -1,0 +1,76 @@
+//! One attempt of a model call, with its deltas going to the watchers.
+//!
+//! The sink lives as long as the attempt, so an abandoned attempt cannot write any more.
+
+use hermes_core::EventPayload;
+use hermes_providers::{CallError, CallRequest, ModelResponse, StreamDelta, StreamSink};
+
+use crate::session::SessionFacts;
+use crate::stream::SessionStream;
+use crate::turn::preflight_gate::Sendable;
+use crate::turn::{Turn, TurnCx};
+
+pub(super) async fn run(
+    turn: &mut Turn,
+    cx: &TurnCx<'_>,
+    facts: &mut SessionFacts,
+    request: &Sendable,
+) -> Result<ModelResponse, CallError> {
+    let mut sink = EventSink {
+        stream: cx.stream,
+        turn_id: &turn.id,
+        model: &facts.route.model,
+        paragraph_due: turn.streamed_any_text && turn.fragments.is_empty(),
+        at_start: turn.fragments.is_empty(),
+        wrote_text: false,
+    };
+    let provider = cx.shared.deps.providers.provider_for(&facts.route);
+    let call = CallRequest {
+        route: &facts.route,
+        system: &facts.system_prompt,
+        tools: &facts.tool_list,
+        messages: turn.history.wire(),
+        max_output_tokens: request.draft.output_cap,
+        stream: facts.streaming,
+        prefix: &mut facts.prefix,
+        facts: &cx.shared.deps.offline_facts,
+    };
+    let result = provider.call(call, &mut sink, cx.interrupt.token()).await;
+    turn.streamed_any_text |= sink.wrote_text;
+    result
+}
+
+struct EventSink<'a> {
+    stream: &'a SessionStream,
+    turn_id: &'a hermes_core::TurnId,
+    model: &'a str,
+    /// Text after tool activity begins a paragraph (spec 10 §18).
+    paragraph_due: bool,
+    /// Leading newlines of an answer are not shown.
+    at_start: bool,
+    wrote_text: bool,
+}
+
+impl StreamSink for EventSink<'_> {
+    fn delta(&mut self, delta: StreamDelta<'_>) {
+        let payload = match delta {
+            StreamDelta::Text(text) => {
+                let text = if self.at_start { text.trim_start_matches(['\n', '\r']) } else { text };
+                if text.is_empty() {
+                    return;
+                }
+                self.at_start = false;
+                self.wrote_text = true;
+                let break_before = if std::mem::take(&mut self.paragraph_due) { "\n\n" } else { "" };
+                EventPayload::MessageDelta { text: format!("{break_before}{text}") }
+            }
+            StreamDelta::Reasoning(text) => EventPayload::ReasoningDelta { text: text.to_owned() },
+            StreamDelta::ToolGenerating { name } => EventPayload::ToolGenerating { name: name.to_owned() },
+            StreamDelta::Waiting { seconds } => EventPayload::StatusUpdate {
+                kind: "lifecycle",
+                text: format!("Waiting for {} for {seconds} s.", self.model),
+            },
+        };
+        self.stream.emit(Some(self.turn_id), payload);
+    }
+}

@@ -1,0 +1,171 @@
+//! Sets a turn up, once: session row, user row, repaired transcript (spec 10 §3).
+//!
+//! The user row is durable before the submitter is answered and before the first model call.
+//! Exits: the input had its turn already; nothing can be written.
+
+use std::sync::Arc;
+
+use hermes_context::{legal, repair_history};
+use hermes_core::{
+    Content, ExitReason, EventPayload, Message, MessageComplete, Role, SessionId, TurnOutcome, TurnResult, Usage,
+};
+use hermes_providers::RetrySettings;
+use hermes_state::{BeginTurn, BeginTurnError, StateError, TurnKey};
+use tracing::{info, warn};
+
+use crate::api::{EngineError, SubmitStatus, Submitted};
+use crate::budget::IterationBudget;
+use crate::session::SessionFacts;
+use crate::settings::{AgentSettings, TurnSettings};
+use crate::turn::history::History;
+use crate::turn::state::Recoveries;
+use crate::turn::{Turn, TurnCx, TurnInput};
+
+/// What came of the set-up.
+pub(crate) enum Setup {
+    Ready(Turn),
+    Refused { history: Vec<Arc<Message>>, result: Option<Arc<TurnResult>> },
+}
+
+pub(crate) async fn run(
+    cx: &TurnCx<'_>,
+    facts: &mut SessionFacts,
+    history: Vec<Arc<Message>>,
+    input: TurnInput,
+) -> Setup {
+    let deps = &cx.shared.deps;
+    let started_at = cx.now();
+    let is_first_exchange = !history.iter().any(|row| row.role == Role::Assistant);
+
+    let user = Message::user(Content::Text(input.text.clone()), started_at);
+    let begin = BeginTurn {
+        turn_id: input.turn_id.clone(),
+        session_id: facts.id.clone(),
+        principal: input.principal.to_string(),
+        client_message_id: input.client_message_id.clone(),
+        user: user.clone(),
+        started_at,
+    };
+    let begun = match store_session(cx, facts).await {
+        Ok(()) => deps.db.begin_turn(begin).await,
+        Err(error) => Err(BeginTurnError::Storage(error)),
+    };
+    let begun = match begun {
+        Ok(begun) => begun,
+        Err(BeginTurnError::Duplicate { turn_id, .. }) => {
+            input.accepted.answer(Ok(Submitted { turn_id, status: SubmitStatus::Done, position: None }));
+            return Setup::Refused { history, result: None };
+        }
+        Err(BeginTurnError::Storage(error)) => {
+            let result = refused(cx, facts, &input, &error);
+            input.accepted.answer(Err(EngineError::Storage(error)));
+            return Setup::Refused { history, result: Some(result) };
+        }
+    };
+
+    let client_message_id = input.client_message_id.clone();
+    cx.stream.begin_turn(&input.turn_id, &input.text);
+    cx.stream.emit(
+        Some(&input.turn_id),
+        EventPayload::TurnAccepted { client_message_id, message_id: Some(begun.message_id) },
+    );
+    input.accepted.streaming();
+    info!(principal = %input.principal, "turn started");
+
+    let mut history = History::new(history);
+    history.push_durable(Message { id: Some(begun.message_id), ..user });
+    if legal(history.durable()).is_err() {
+        let repaired = repair_history(history.durable().to_vec());
+        info!(report = ?repaired.report, "transcript repaired for the model");
+        history.replace(repaired.messages);
+    }
+
+    let agent: AgentSettings = cx.shared.section("agent");
+    let retries: RetrySettings = cx.shared.section("agent");
+    let settings = TurnSettings::freeze(&agent, retries.api_max_retries, &input.options);
+    let turn = Turn {
+        id: input.turn_id.clone(),
+        key: TurnKey {
+            session_id: facts.id.clone(),
+            turn_id: input.turn_id,
+            generation: begun.generation,
+        },
+        principal: input.principal,
+        options: input.options,
+        settings,
+        started_at,
+        user_text: input.text,
+        is_first_exchange,
+        history,
+        budget: IterationBudget::new(settings.max_iterations),
+        recoveries: Recoveries::default(),
+        fragments: Vec::new(),
+        output_cap: None,
+        housekeeping_text: None,
+        streamed_any_text: false,
+        unbooked: None,
+        api_calls: 0,
+        tool_calls: 0,
+        usage: Usage::default(),
+        last_prompt_tokens: 0,
+        last_reasoning: None,
+        model_s: 0.0,
+        tools_s: 0.0,
+    };
+    turn.emit(cx, EventPayload::MessageStart { model: facts.route.model.clone() });
+    Setup::Ready(turn)
+}
+
+/// Creates the session's row with its first turn, and renews a prompt that had to be rebuilt.
+async fn store_session(cx: &TurnCx<'_>, facts: &mut SessionFacts) -> Result<(), StateError> {
+    let db = &cx.shared.deps.db;
+    if let Some(unsaved) = facts.unsaved.take() {
+        if let Err(error) = db.create_session(unsaved.clone()).await {
+            facts.unsaved = Some(unsaved);
+            return Err(error);
+        }
+    } else if facts.prompt_changed {
+        // The old prompt names another model; a lost write only means one more rebuild.
+        let stored =
+            db.set_prompt(&facts.id, &facts.system_prompt, &facts.route.model, &facts.route.provider).await;
+        match stored {
+            Ok(()) => facts.prompt_changed = false,
+            Err(error) => warn!(%error, "the rebuilt system prompt could not be stored"),
+        }
+    }
+    Ok(())
+}
+
+/// The terminal result of a turn that could not begin.
+fn refused(cx: &TurnCx<'_>, facts: &SessionFacts, input: &TurnInput, error: &StateError) -> Arc<TurnResult> {
+    let session_id: SessionId = facts.id.clone();
+    let result = TurnResult {
+        session_id,
+        turn_id: input.turn_id.clone(),
+        exit_reason: ExitReason::SessionPersistenceFailed,
+        final_response: None,
+        last_reasoning: None,
+        message_id: None,
+        outcome: TurnOutcome::Failed,
+        error: Some(format!("Your message could not be written to disk and was not sent: {error}.")),
+        failure_reason: Some("storage".into()),
+        response_previewed: false,
+        api_calls: 0,
+        tool_calls: 0,
+        model: facts.route.model.clone(),
+        provider: facts.route.provider.clone(),
+        base_url: facts.route.base_url.clone(),
+        usage: Usage::default(),
+        last_prompt_tokens: 0,
+        estimated_cost_usd: None,
+        cost_status: hermes_core::CostStatus::Unknown,
+        started_at: cx.now(),
+        duration_s: 0.0,
+        model_s: 0.0,
+        tools_s: 0.0,
+        cleanup_errors: Vec::new(),
+    };
+    let payload = MessageComplete { result: result.clone(), warning: None };
+    cx.stream.emit(Some(&input.turn_id), EventPayload::MessageComplete(Box::new(payload)));
+    Arc::new(result)
+}
