@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Origin, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Origin};
 use crate::mask::{MASK, is_secret_key};
 use crate::read::{ReadFault, Trust, read_text};
 
@@ -89,7 +89,7 @@ impl EnvFile {
                 mode & 0o777,
                 path.display()
             );
-            file.warn(0, message, Severity::Warning);
+            file.warn(0, message);
         }
         file.read(&text);
         Ok(file)
@@ -132,9 +132,9 @@ impl EnvFile {
         &self.warnings
     }
 
-    fn warn(&mut self, line: u32, message: impl Into<String>, severity: Severity) {
+    fn warn(&mut self, line: u32, message: impl Into<String>) {
         let origin = Origin::File(self.path.clone(), line);
-        self.warnings.push(Diagnostic::new(DiagnosticKind::EnvFile, origin, message).severity(severity));
+        self.warnings.push(Diagnostic::new(DiagnosticKind::EnvFile, origin, message));
     }
 
     fn read(&mut self, text: &str) {
@@ -146,7 +146,7 @@ impl EnvFile {
             match assignment {
                 Ok(None) => {}
                 Ok(Some((name, value))) => self.add(name, value, line),
-                Err(reason) => self.warn(line, reason, Severity::Warning),
+                Err(reason) => self.warn(line, reason),
             }
             let newlines = rest.bytes().take(consumed).filter(|byte| *byte == b'\n').count();
             line = line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX));
@@ -161,7 +161,7 @@ impl EnvFile {
         if value == MASK {
             let message =
                 format!("{name} is the placeholder `{MASK}` and is ignored; put the real value there");
-            return self.warn(line, message, Severity::Warning);
+            return self.warn(line, message);
         }
         // A key with a typographic quote or a pasted space fails later, in an HTTP header, with no word about why.
         let odd = value.chars().position(|c| !c.is_ascii() || c.is_ascii_control());
@@ -170,11 +170,11 @@ impl EnvFile {
                 "{name} holds a character at position {} that no key has, and is ignored; paste it again",
                 at + 1
             );
-            return self.warn(line, message, Severity::Error);
+            return self.warn(line, message);
         }
         if let Some(earlier) = self.entries.get(name) {
             let message = format!("{name} is set twice; this line wins over line {}", earlier.line);
-            self.warn(line, message, Severity::Warning);
+            self.warn(line, message);
         }
         self.entries.insert(name.to_owned(), Entry { value, line });
     }

@@ -68,7 +68,6 @@ fn placeholders_and_damaged_keys_are_not_taken_for_secrets() {
     let file = EnvFile::parse("A_API_KEY=***\nB_API_KEY=sk–1\nC_PASSWORD=pässword\n");
     assert_eq!(pairs("A_API_KEY=***\nB_API_KEY=sk–1\nC_PASSWORD=pässword\n").len(), 1);
     assert!(file.warnings()[1].message.contains("position 3"), "{:?}", file.warnings());
-    assert_eq!(file.warnings()[1].severity, Severity::Error);
 }
 
 #[test]

@@ -101,8 +101,14 @@ pub(crate) fn unite_narrowing(owner: &mut Node, project: &Node) {
             united.push(item.clone());
         }
     }
+    if united.len() == own.len() {
+        return;
+    }
+    let source = taken_away.last().map(|item| item.source.clone());
     if let Some(mut list) = owner.take(NARROWING) {
         list.tree = Tree::List(united);
+        // The list is no longer what the owner wrote, and its origin says so.
+        list.source = source.unwrap_or(list.source);
         owner.put(NARROWING, list);
     }
 }
@@ -172,10 +178,16 @@ mod tests {
 
     #[test]
     fn tools_are_taken_away_by_both() {
-        let project = Node::from_value(&json!({"agent": {"disabled_toolsets": ["a", "b"]}}), &Source::Flag);
+        let from_project = Source::Project(std::path::Path::new("/p/cli-config.yaml").into(), 1);
+        let project = Node::from_value(&json!({"agent": {"disabled_toolsets": ["a", "b"]}}), &from_project);
         let mut owner = Node::from_value(&json!({"agent": {"disabled_toolsets": ["b", "c"]}}), &Source::Flag);
         unite_narrowing(&mut owner, &project);
         assert_eq!(owner.to_value(), json!({"agent": {"disabled_toolsets": ["b", "c", "a"]}}));
+        assert_eq!(owner.at(NARROWING).unwrap().source, from_project);
+
+        let mut owner = Node::from_value(&json!({"agent": {"disabled_toolsets": ["b", "a"]}}), &Source::Flag);
+        unite_narrowing(&mut owner, &project);
+        assert_eq!(owner.at(NARROWING).unwrap().source, Source::Flag, "nothing was added");
 
         let mut owner = Node::from_value(&json!({"agent": {}}), &Source::Flag);
         unite_narrowing(&mut owner, &project);
