@@ -1,0 +1,106 @@
+//! Finds the processes that one command started, as far as the system tells (Linux: `/proc`).
+//!
+//! Three traces are followed, because each can be shaken off alone: the process group (left by `setsid`), the
+//! parent chain (cut when a parent dies), and the mark in the start environment (dropped by `env -i`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// A process at one moment. `started` is the kernel's start time in clock ticks: together with the id it never
+/// names another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) started: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    process: Process,
+    parent: i32,
+    group: i32,
+}
+
+/// The living processes of the command whose shell is `leader`: its group, its descendants, those that carry
+/// `mark` in their start environment, and those of `known` that still live; the leader included. Empty where there is no `/proc`.
+pub(super) fn family(leader: i32, mark: &str, known: &BTreeSet<Process>) -> BTreeSet<Process> {
+    let table = table();
+    let mut members: BTreeSet<Process> = table
+        .values()
+        .filter(|entry| {
+            entry.group == leader
+                || entry.process.pid == leader
+                || known.contains(&entry.process)
+                || carries(entry.process.pid, mark)
+        })
+        .map(|entry| entry.process)
+        .collect();
+    // Descendants of any member, to the end of the chain.
+    loop {
+        let pids: BTreeSet<i32> = members.iter().map(|member| member.pid).collect();
+        let children: Vec<Process> = table
+            .values()
+            .filter(|entry| pids.contains(&entry.parent) && !members.contains(&entry.process))
+            .map(|entry| entry.process)
+            .collect();
+        if children.is_empty() {
+            return members;
+        }
+        members.extend(children);
+    }
+}
+
+/// All living processes that we can see; zombies have ended and do not count.
+fn table() -> BTreeMap<i32, Entry> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| *pid != own && *pid > 1)
+        .filter_map(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            parse_stat(pid, &stat).map(|entry| (pid, entry))
+        })
+        .collect()
+}
+
+/// Reads one `stat` line (`man 5 proc`): the name stands in parentheses and may hold anything.
+fn parse_stat(pid: i32, stat: &str) -> Option<Entry> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X" | "x") {
+        return None;
+    }
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    // Start time is field 22; the group is field 5.
+    let started = fields.nth(16)?.parse().ok()?;
+    Some(Entry { process: Process { pid, started }, parent, group })
+}
+
+/// Whether the process was started with the mark in its environment; of other users' processes we cannot know.
+fn carries(pid: i32, mark: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_line_is_read_past_any_name() {
+        let line = "7 (a) b (c)) S 3 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        let entry = parse_stat(7, line).unwrap();
+        assert_eq!((entry.parent, entry.group, entry.process.started), (3, 5, 98765));
+    }
+
+    #[test]
+    fn zombies_and_broken_lines_do_not_count() {
+        assert!(parse_stat(7, "7 (x) Z 3 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765").is_none());
+        assert!(parse_stat(7, "7 (x) S 3").is_none());
+        assert!(parse_stat(7, "").is_none());
+    }
+}
