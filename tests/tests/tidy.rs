@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Longest source file, in lines. A longer one holds two subjects.
 const MAX_LINES: usize = 700;
@@ -75,6 +75,30 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hermes-cli", &["hermes-client", "hermes-config", "hermes-core", "hermes-proto"]),
     ("hermes-tests", &["hermes-client", "hermes-config", "hermes-core", "hermes-proto", "hermes-state"]),
 ];
+
+/// Third parties that belong to some rooms alone, tests aside. `deny.toml` holds more of them, for tests too.
+const WALLS: &[(&str, &[&str])] = &[
+    ("axum", &["hermes-server"]),
+    ("reqwest", &["hermes-providers"]),
+    ("rusqlite", &["hermes-state"]),
+    ("tonic", &["hermes-client", "hermes-proto", "hermes-server"]),
+];
+
+#[test]
+fn third_parties_stay_in_their_rooms() {
+    let metadata = metadata();
+    let mut broken = Vec::new();
+    for package in &metadata.packages {
+        let shipped = package.dependencies.iter().filter(|one| one.kind != DependencyKind::Development);
+        for dependency in shipped {
+            let wall = WALLS.iter().find(|(name, _)| *name == dependency.name);
+            if wall.is_some_and(|(_, rooms)| !rooms.contains(&package.name.as_str())) {
+                broken.push(format!("{} may not use {}", package.name, dependency.name));
+            }
+        }
+    }
+    assert_none("third parties", &broken);
+}
 
 #[test]
 fn crates_use_only_crates_on_floors_below() {
