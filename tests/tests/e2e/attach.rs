@@ -189,7 +189,7 @@ async fn a_waiting_input_survives_a_killed_daemon() {
     let server = ModelServer::start(|request| {
         let reply = Reply::text(format!("answer to {}", request.last_user()));
         if request.last_user() == "one" {
-            reply.with(|c| c.stall = Some(Duration::from_secs(600)))
+            reply.with(|c| c.stall = Some(Duration::from_mins(10)))
         } else {
             reply
         }
@@ -226,7 +226,7 @@ async fn a_waiting_input_survives_a_killed_daemon() {
 #[tokio::test]
 async fn an_interrupt_ends_the_turn_and_says_who_did_it() {
     let server =
-        ModelServer::start(|_| Reply::text("never").with(|c| c.stall = Some(Duration::from_secs(600))));
+        ModelServer::start(|_| Reply::text("never").with(|c| c.stall = Some(Duration::from_mins(10))));
     let home = TestHome::with_config(&server.config());
     let connector = connector(&home);
     let (client, id) = new_session(&connector, home.work()).await;

@@ -232,7 +232,7 @@ fn wrong_words_on_the_command_line() {
 fn an_interrupted_one_shot_exits_130_and_closes_its_transcript() {
     let server = ModelServer::start(|request| match request.results_since_user() {
         0 => Reply::call("read_file", &json!({ "path": "a.txt" })),
-        _ => Reply::text("never").with(|c| c.stall = Some(Duration::from_secs(600))),
+        _ => Reply::text("never").with(|c| c.stall = Some(Duration::from_mins(10))),
     });
     let home = TestHome::with_config(&server.config());
     home.write_file("a.txt", "hi");
@@ -251,7 +251,7 @@ fn an_interrupted_one_shot_exits_130_and_closes_its_transcript() {
 #[test]
 fn a_lost_one_shot_client_stops_its_turn() {
     let server =
-        ModelServer::start(|_| Reply::text("never").with(|c| c.stall = Some(Duration::from_secs(600))));
+        ModelServer::start(|_| Reply::text("never").with(|c| c.stall = Some(Duration::from_mins(10))));
     let home = TestHome::with_config(&server.config());
     let mut child = home.spawn_cli(["-z", "hello"]);
     server.wait_for_requests(1);

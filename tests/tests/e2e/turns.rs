@@ -189,7 +189,7 @@ fn terminal_keeps_its_directory_and_exports_within_a_session() {
 #[test]
 fn a_timed_out_client_exits_124_and_the_turn_is_stopped() {
     let server = ModelServer::start(|_| {
-        Reply::text("never").with(|completion| completion.stall = Some(std::time::Duration::from_secs(600)))
+        Reply::text("never").with(|completion| completion.stall = Some(std::time::Duration::from_mins(10)))
     });
     let home = TestHome::with_config(&server.config());
     home.cli(["-z", "hello", "--timeout", "1"]).expect_code(124);
