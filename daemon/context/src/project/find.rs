@@ -54,7 +54,7 @@ pub(crate) struct Found {
 }
 
 /// Searches within `limit`; `None` when the file system did not answer in time (a dead network mount). The search
-/// then stays behind on a thread of its own, which ends when the file system does answer.
+/// then stays behind on a thread of its own, which no shutdown waits for: it ends when the file system answers.
 pub(crate) fn find_within(limit: Duration, cwd: &Path, may_read: Option<&ReadCheck>) -> Option<Found> {
     let (answer, found) = mpsc::sync_channel(1);
     let cwd = cwd.to_owned();
@@ -138,7 +138,9 @@ fn read(path: &Path, kind: Kind, may_read: Option<&ReadCheck>) -> Option<Candida
         ReadFile::Unreadable(reason) => CandidateState::Unreadable(reason),
         ReadFile::Text(mut text) => {
             if kind == Kind::Hermes {
-                text.head = without_front_matter(&text.head).into();
+                let (front_matter, body) = split_front_matter(&text.head);
+                text.skipped_lines = front_matter.lines().count();
+                text.head = body.into();
             }
             if text.is_blank() { CandidateState::Empty } else { CandidateState::Text(text) }
         }
@@ -160,19 +162,19 @@ fn same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Removes YAML front matter, which is reserved; front matter that never ends is text.
-fn without_front_matter(text: &str) -> &str {
+/// Splits off YAML front matter, which is reserved; front matter that never ends is text.
+fn split_front_matter(text: &str) -> (&str, &str) {
     let is_fence = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| is_fence(line)) else { return text };
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else { return ("", text) };
     let mut length = first.len();
     for line in lines {
         length += line.len();
         if is_fence(line) {
-            return text.get(length..).unwrap_or_default();
+            return text.split_at_checked(length).unwrap_or(("", text));
         }
     }
-    text
+    ("", text)
 }
 
 #[cfg(test)]
@@ -352,7 +354,7 @@ mod tests {
             ("text\n---\nmore\n---\n", "text\n---\nmore\n---\n"),
             ("---\n---\n", ""),
         ] {
-            assert_eq!(without_front_matter(given), wanted, "{given:?}");
+            assert_eq!(split_front_matter(given).1, wanted, "{given:?}");
         }
     }
 }

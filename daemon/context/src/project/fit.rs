@@ -143,7 +143,12 @@ mod tests {
 
     #[test]
     fn of_a_huge_file_the_size_is_in_bytes() {
-        let text = FileText { head: "a".repeat(100), tail: Some("z".repeat(100)), bytes: 2_147_483_648 };
+        let text = FileText {
+            head: "a".repeat(100),
+            tail: Some("z".repeat(100)),
+            bytes: 2_147_483_648,
+            skipped_lines: 0,
+        };
         let fitted = fit(&text, 50);
         let rendered = fitted.render("AGENTS.md", "/p", true);
         assert!(rendered.contains("35 + 10 characters of 2147483648 bytes"), "{rendered}");

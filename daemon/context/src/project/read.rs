@@ -20,11 +20,13 @@ pub(crate) struct FileText {
     pub(crate) tail: Option<String>,
     /// The file's size.
     pub(crate) bytes: u64,
+    /// Lines of the file in front of `head`.
+    pub(crate) skipped_lines: usize,
 }
 
 impl FileText {
     pub(crate) fn whole(text: String) -> Self {
-        Self { bytes: text.len() as u64, head: text, tail: None }
+        Self { bytes: text.len() as u64, head: text, tail: None, skipped_lines: 0 }
     }
 
     pub(crate) fn is_blank(&self) -> bool {
@@ -55,7 +57,7 @@ pub(crate) fn read_bounded(path: &Path) -> ReadFile {
             // A cut may have split a character; its half is no text.
             let head = if cut { head.trim_end_matches('\u{fffd}') } else { head };
             let tail = tail.map(|tail| decode(&tail).trim_start_matches('\u{fffd}').to_owned());
-            ReadFile::Text(FileText { head: head.to_owned(), tail, bytes })
+            ReadFile::Text(FileText { head: head.to_owned(), tail, bytes, skipped_lines: 0 })
         }
         Ok(None) => ReadFile::Unreadable("it is not a regular file".to_owned()),
         Err(error) if is_missing(&error) => ReadFile::Missing,

@@ -29,6 +29,9 @@ pub(crate) fn vet(text: &FileText, cap: u64, name: &str, path: &Path, read_file:
             add(&mut findings, scan::scan_whole(cut.tail, ScanScope::Context), offset);
         }
     }
+    for finding in findings.iter_mut().filter(|finding| finding.line > 0) {
+        finding.line += text.skipped_lines;
+    }
     Vetted { findings, ..fit_only(text, cap, name, path, read_file) }
 }
 
