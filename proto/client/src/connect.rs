@@ -123,6 +123,11 @@ impl Connector {
         &self.place
     }
 
+    /// How this profile's daemon is started.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
     /// Connects to a running daemon; starts none.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
         let greeted = self.greet().await?;

@@ -47,6 +47,8 @@ pub struct TurnEnd {
     pub result: v1::TurnResult,
     /// The result was put together from what is stored, because the daemon that ran the turn is gone.
     pub recovered: bool,
+    /// Sequence number and time of the `message.complete` that told it; absent when that was missed.
+    pub seen: Option<(u64, f64)>,
 }
 
 /// A turn that was submitted.
@@ -176,7 +178,8 @@ impl TurnRun {
     fn step_of(&self, event: Box<v1::Event>) -> TurnStep {
         match &event.payload {
             Some(Payload::MessageComplete(result)) if result.turn_id == self.turn_id => {
-                TurnStep::Ended(Box::new(TurnEnd { result: (**result).clone(), recovered: false }))
+                let seen = Some((event.seq, event.time));
+                TurnStep::Ended(Box::new(TurnEnd { result: (**result).clone(), recovered: false, seen }))
             }
             _ => TurnStep::Event(event),
         }
@@ -205,14 +208,14 @@ impl TurnRun {
             return Ok(None);
         }
         if let Some(result) = turn.result {
-            return Ok(Some(TurnEnd { result, recovered: false }));
+            return Ok(Some(TurnEnd { result, recovered: false, seen: None }));
         }
         let answer = match answer_in(&self.rows) {
             None if turn.state == "completed" => answer_in(&self.stored_rows().await?),
             known => known,
         };
         let result = self.result_from(&turn, answer);
-        Ok(Some(TurnEnd { result, recovered: true }))
+        Ok(Some(TurnEnd { result, recovered: true, seen: None }))
     }
 
     /// All rows of the session, for a turn whose own rows were not seen.

@@ -246,7 +246,7 @@ async fn a_turn_is_followed_to_its_result() {
 
     let (steps, end) = follow(run(&connector).await.unwrap()).await;
     assert_eq!(steps, ["event"]);
-    assert_eq!((end.result, end.recovered), (result("hi"), false));
+    assert_eq!((end.result, end.recovered, end.seen), (result("hi"), false, Some((2, 0.0))));
 }
 
 #[tokio::test]

@@ -1,0 +1,114 @@
+//! Chatting: one prompt and its answer, or a person at a terminal.
+
+mod one_shot;
+mod repl;
+mod session;
+mod signals;
+
+use std::time::{Duration, Instant};
+
+use hermes_client::Connector;
+use hermes_config::Home;
+
+use crate::args::{ChatFlags, GlobalFlags, OutputFormat};
+use crate::choices::{self, Choices};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome, Stop};
+use crate::output::{Output, Report, TurnView};
+use crate::profile;
+use crate::prompt::{self, Prompt};
+use crate::surroundings::Surroundings;
+
+/// All that a chat needs to know; borrowed by its parts.
+#[derive(Debug)]
+pub(crate) struct Chat<'a> {
+    pub(crate) flags: &'a ChatFlags,
+    pub(crate) around: &'a Surroundings,
+    pub(crate) home: &'a Home,
+    pub(crate) connector: Connector,
+    pub(crate) choices: Choices,
+    /// When a single run must be over.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) verbose: bool,
+}
+
+/// Runs a chat to its end.
+pub(crate) fn run(
+    global: &GlobalFlags,
+    flags: &ChatFlags,
+    around: &Surroundings,
+    output: &mut Output,
+) -> Outcome<Exit> {
+    let deadline = flags.timeout.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let format = flags.output_format.unwrap_or_default();
+    let (prompt, home, choices) = match prepare(global, flags, around, deadline) {
+        Ok(prepared) => prepared,
+        Err(stop) => return Err(report_early(flags, format, output, stop)),
+    };
+    let connector = profile::connector(&home, around);
+    let chat = Chat { flags, around, home: &home, connector, choices, deadline, verbose: global.verbose };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::general(format!("cannot start the runtime: {error}")))?;
+    let ended = match prompt {
+        Prompt::Text(text) => runtime.block_on(one_shot::run(&chat, text, output)),
+        Prompt::Converse => runtime.block_on(repl::run(&chat, output)),
+    };
+    // A thread may still wait for a line that nobody types.
+    runtime.shutdown_background();
+    ended
+}
+
+/// All that can fail before the daemon is asked, in the order in which the user should hear of it.
+fn prepare(
+    global: &GlobalFlags,
+    flags: &ChatFlags,
+    around: &Surroundings,
+    deadline: Option<Instant>,
+) -> Outcome<(Prompt, Home, Choices)> {
+    let home = profile::home(global, around)?;
+    let prompt = prompt::find(flags, around.stdin_is_terminal, deadline)?;
+    if prompt == Prompt::Converse && flags.output_format.unwrap_or_default() != OutputFormat::Text {
+        let what = "--output-format json and stream-json print a single prompt's run";
+        return Err(Failure::usage(what).hint("give the prompt with -q, -z or on stdin").into());
+    }
+    let loaded = choices::needs_settings(global, around)
+        .then(|| profile::settings(&home, global, around))
+        .transpose()?;
+    let resumes = flags.resume.is_some() || flags.continue_last.is_some();
+    let choices = choices::resolve(flags, global, around, loaded.as_ref(), resumes);
+    profile::prepare(&home)?;
+    Ok((prompt, home, choices))
+}
+
+/// Programs that read JSON get an object and a usage file also when a run did not even begin.
+fn report_early(flags: &ChatFlags, format: OutputFormat, output: &mut Output, stop: Stop) -> Stop {
+    let Stop::Failure(failure) = stop else { return stop };
+    let report = Report::failed(None, failure.message.clone());
+    if let Err(stop) = tell_programs(flags, format, output, &report) {
+        return stop;
+    }
+    Stop::Failure(failure)
+}
+
+/// Writes what programs read of a run: the usage file, and the JSON forms' last object.
+fn tell_programs(
+    flags: &ChatFlags,
+    format: OutputFormat,
+    output: &mut Output,
+    report: &Report,
+) -> Outcome<()> {
+    write_usage_file(flags, report)?;
+    match format {
+        OutputFormat::Text => Ok(()),
+        OutputFormat::Json => Ok(TurnView::Json.end(output, report)?),
+        OutputFormat::StreamJson => Ok(TurnView::StreamJson.end(output, report)?),
+    }
+}
+
+fn write_usage_file(flags: &ChatFlags, report: &Report) -> Outcome<()> {
+    let Some(path) = &flags.usage_file else { return Ok(()) };
+    let text = format!("{:#}\n", report.to_usage_json());
+    std::fs::write(path, text).map_err(|error| {
+        Failure::general(format!("cannot write the usage file {}: {error}", path.display())).into()
+    })
+}

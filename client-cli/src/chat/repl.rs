@@ -1,0 +1,147 @@
+//! A person at a terminal: read a line, run a turn, show it, again. Leaving only detaches from the
+//! session; a turn that still runs goes on (contract §10).
+
+use std::time::{Duration, Instant};
+
+use hermes_client::{NewTurn, SessionWatch, TurnRun, TurnStep};
+use hermes_proto::v1;
+
+use super::session::{self, Opened};
+use super::signals::Signals;
+use super::{Chat, one_shot};
+use crate::exit::{self, Exit, StopCause};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Output, TurnView};
+
+/// A second Ctrl+C within this time leaves, even while a turn runs (spec 80 §6.2).
+const TWICE: Duration = Duration::from_secs(2);
+
+/// What a person gave.
+enum Line {
+    Text(String),
+    /// Ctrl+D, or a terminal that is gone.
+    End,
+    Stopped(StopCause),
+}
+
+/// How a turn was left.
+enum Turn {
+    Ended(Box<SessionWatch>),
+    Left(StopCause),
+}
+
+/// Converses until the person leaves.
+pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
+    let mut signals =
+        Signals::take().map_err(|error| Failure::general(format!("cannot take signals: {error}")))?;
+    let client = chat.connector.ensure().await?;
+    let Opened { mut watch, intro } = session::open(chat, client, output).await?;
+    banner(chat, output, &intro.model, &intro.provider)?;
+    let exit = loop {
+        output.text("❯ ")?;
+        let text = match next_line(&mut signals).await {
+            Line::Text(text) => text,
+            Line::End => {
+                output.line("")?;
+                break Exit::Success;
+            }
+            Line::Stopped(cause) => {
+                output.line("")?;
+                break cause.exit();
+            }
+        };
+        match text.trim() {
+            "" => continue,
+            "/exit" | "/quit" => break Exit::Success,
+            command if command.starts_with('/') => {
+                output.note(&format!("no command {command} here; /exit leaves"));
+                continue;
+            }
+            _ => {}
+        }
+        match turn(chat, watch, text, &mut signals, output).await? {
+            Turn::Ended(again) => watch = *again,
+            Turn::Left(cause) => break cause.exit(),
+        }
+    };
+    output.note(&format!("session_id: {}", intro.session_id));
+    output.note(&format!("resume: {}", one_shot::resume_command(chat, &intro.session_id)));
+    Ok(exit)
+}
+
+fn banner(chat: &Chat<'_>, output: &mut Output, model: &str, provider: &str) -> Outcome<()> {
+    output.dim_line(&format!("Hermes {} · {model} ({provider})", env!("CARGO_PKG_VERSION")))?;
+    if chat.home.is_named() {
+        output.dim_line(&format!("profile {}", chat.home.profile()))?;
+    }
+    if chat.choices.yolo {
+        output.painted_line("YOLO: nothing asks before it acts", "31")?;
+    }
+    output.dim_line("Enter sends, Ctrl+C stops a turn, Ctrl+D leaves")?;
+    Ok(())
+}
+
+/// Waits for a line on a thread of its own, so that signals are still heard.
+async fn next_line(signals: &mut Signals) -> Line {
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|count| (count, line))
+    });
+    tokio::select! {
+        cause = signals.next() => Line::Stopped(cause),
+        read = reading => match read {
+            Ok(Ok((count, line))) if count > 0 => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
+            _ => Line::End,
+        },
+    }
+}
+
+async fn turn(
+    chat: &Chat<'_>,
+    watch: SessionWatch,
+    text: String,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> Outcome<Turn> {
+    let options = v1::TurnOptions {
+        max_turns: chat.choices.max_turns,
+        yolo: chat.choices.yolo,
+        busy_mode: Some("queue".into()),
+        ..v1::TurnOptions::default()
+    };
+    let mut turn = tokio::select! {
+        cause = signals.next() => return Ok(Turn::Left(cause)),
+        turn = TurnRun::submit(watch, NewTurn { options, ..NewTurn::new(text) }) => turn?,
+    };
+    let mut view = TurnView::feed();
+    let mut asked: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            biased;
+            cause = signals.next() => {
+                let twice = asked.is_some_and(|at| at.elapsed() < TWICE);
+                if twice || cause != StopCause::Interrupt {
+                    return Ok(Turn::Left(cause));
+                }
+                asked = Some(Instant::now());
+                // A daemon that is lost is found again by the next step.
+                let _ = turn.interrupt().await;
+            }
+            step = turn.next() => {
+                let step = step?;
+                view.step(output, turn.turn_id(), &step)?;
+                if let TurnStep::Ended(end) = step {
+                    let report = crate::output::Report {
+                        result: Some(end.result),
+                        ..crate::output::Report::default()
+                    };
+                    view.end(output, &report)?;
+                    if let Some(reason) = report.result.as_ref().and_then(exit::reason) {
+                        output.note(&reason);
+                    }
+                    return Ok(Turn::Ended(Box::new(turn.into_watch())));
+                }
+            }
+        }
+    }
+}

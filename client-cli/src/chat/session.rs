@@ -1,0 +1,147 @@
+//! Making or finding the session of a chat, and what the user should know of it.
+
+use std::path::Path;
+
+use hermes_client::{CallErrorKind, Client, History, SessionWatch, WatchOptions};
+use hermes_proto::v1;
+
+use super::Chat;
+use crate::failure::{Failure, Outcome, Stop};
+use crate::output::{Output, SessionIntro};
+
+/// The reference that means the newest session.
+const LATEST: &str = "latest";
+/// The source tag of this surface.
+const SURFACE: &str = "cli";
+
+/// An open session that is being watched.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) watch: SessionWatch,
+    pub(super) intro: SessionIntro,
+}
+
+/// Creates the session, or opens the one that the flags name, and attaches to it.
+pub(super) async fn open(chat: &Chat<'_>, client: Client, output: &mut Output) -> Outcome<Opened> {
+    let options = chat.choices.session_options(chat.flags, chat.around);
+    let (detail, resumed) = match reference(chat) {
+        None => {
+            let request = v1::CreateSessionRequest { options: Some(options), title: None };
+            (client.create_session(request).await?, false)
+        }
+        Some((reference, source)) => {
+            let request = v1::OpenSessionRequest {
+                reference: reference.clone(),
+                source,
+                // The directory belongs to the session, unless the user asks to stay in this one.
+                options: Some(v1::SessionOptions {
+                    cwd: options.cwd.filter(|_| chat.flags.no_restore_cwd),
+                    ..options
+                }),
+            };
+            let detail = client.open_session(request).await.map_err(|error| match error.kind() {
+                CallErrorKind::NotFound if reference == LATEST => Stop::from(
+                    Failure::general("there is no session to go on with").hint("begin one with -q \"…\""),
+                ),
+                _ => error.into(),
+            })?;
+            (detail, true)
+        }
+    };
+    let info = detail.info.unwrap_or_default();
+    let intro = SessionIntro {
+        session_id: detail.summary.unwrap_or_default().id,
+        model: info.model,
+        provider: info.provider,
+        cwd: info.cwd,
+        resumed,
+    };
+    tell(chat, output, &intro, &detail.warnings);
+
+    // A new session has no history; that of an old one is the daemon's business.
+    let history = if resumed { History::Skip } else { History::All };
+    let watch_options = WatchOptions { history, can_answer: Vec::new() };
+    let (watch, _) = SessionWatch::attach(&chat.connector, client, &intro.session_id, watch_options).await?;
+    Ok(Opened { watch, intro })
+}
+
+/// Which session the flags name, and whose newest one is preferred.
+fn reference(chat: &Chat<'_>) -> Option<(String, Option<String>)> {
+    if let Some(reference) = &chat.flags.resume {
+        return Some((reference.clone(), None));
+    }
+    match chat.flags.continue_last.as_deref()? {
+        "" => {
+            let source = chat.flags.source.clone().unwrap_or_else(|| SURFACE.to_owned());
+            Some((LATEST.to_owned(), Some(source)))
+        }
+        title => Some((title.to_owned(), None)),
+    }
+}
+
+/// Tells people what they should know; `-z` promises an empty stderr on success.
+fn tell(chat: &Chat<'_>, output: &mut Output, intro: &SessionIntro, warnings: &[String]) {
+    let silent = chat.flags.oneshot.is_some();
+    // Toolsets that do not exist are the caller's own mistake, and are always named.
+    if !silent || chat.flags.toolsets.is_some() {
+        for warning in warnings {
+            output.note(&format!("warning: {warning}"));
+        }
+    }
+    if silent {
+        return;
+    }
+    for note in &chat.choices.notes {
+        output.note(&format!("warning: {note}"));
+    }
+    if let Some(note) = directory_note(intro, chat.around.cwd.as_deref(), chat.flags.no_restore_cwd) {
+        output.note(&note);
+    }
+    if chat.verbose {
+        output.note(&format!("session {} with {} ({})", intro.session_id, intro.model, intro.provider));
+    }
+}
+
+/// The directory belongs to the session: a client that comes from another one is told.
+fn directory_note(intro: &SessionIntro, here: Option<&Path>, stay: bool) -> Option<String> {
+    let theirs = Path::new(intro.cwd.as_deref()?);
+    if !intro.resumed || Some(theirs) == here {
+        return None;
+    }
+    let theirs = theirs.display();
+    Some(if stay {
+        format!("this session stays in its own directory {theirs}; begin a new one to work here")
+    } else if Path::new(intro.cwd.as_deref()?).is_dir() {
+        format!("this session works in {theirs}, not in the current directory")
+    } else {
+        format!("warning: the directory of this session is gone: {theirs}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resumed_in(cwd: &str) -> SessionIntro {
+        SessionIntro { cwd: Some(cwd.into()), resumed: true, ..SessionIntro::default() }
+    }
+
+    #[test]
+    fn a_client_from_another_directory_is_told() {
+        let here = tempfile::tempdir().unwrap();
+        let there = tempfile::tempdir().unwrap();
+        let intro = resumed_in(there.path().to_str().unwrap());
+        let note = |stay| directory_note(&intro, Some(here.path()), stay).unwrap();
+        assert!(note(false).starts_with("this session works in"), "{}", note(false));
+        assert!(note(true).contains("stays in its own directory"), "{}", note(true));
+        assert_eq!(directory_note(&intro, Some(there.path()), false), None);
+        let new = SessionIntro { resumed: false, ..intro };
+        assert_eq!(directory_note(&new, Some(here.path()), false), None);
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_a_warning() {
+        let note = directory_note(&resumed_in("/no/such/folder"), Some(Path::new("/")), false).unwrap();
+        assert!(note.starts_with("warning: the directory of this session is gone"), "{note}");
+    }
+}

@@ -1,0 +1,186 @@
+//! `config show|get|path|env-path|check`: the settings as this client sees them. No daemon is needed.
+
+use hermes_config::{Diagnostic, Settings, Severity, to_yaml};
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::args::{ConfigCommand, ConfigShowFlags};
+use crate::exit::Exit;
+use crate::failure::{Failure, Outcome, Stop};
+use crate::output::Output;
+use crate::profile;
+
+pub(super) fn run(desk: &Desk<'_>, command: Option<ConfigCommand>, output: &mut Output) -> Outcome<Exit> {
+    match command.unwrap_or(ConfigCommand::Show(ConfigShowFlags::default())) {
+        ConfigCommand::Path => {
+            output.line(&config_path(desk).display().to_string())?;
+            Ok(Exit::Success)
+        }
+        ConfigCommand::EnvPath => {
+            output.line(&desk.home.dot_env().display().to_string())?;
+            Ok(Exit::Success)
+        }
+        ConfigCommand::Show(flags) if flags.raw => show_raw(desk, output),
+        ConfigCommand::Show(flags) => show(desk, flags, output),
+        ConfigCommand::Get { key, json } => get(desk, &key, json, output),
+        ConfigCommand::Check { json } => check(desk, json, output),
+    }
+}
+
+fn config_path(desk: &Desk<'_>) -> std::path::PathBuf {
+    let variable = || desk.around.variable("HERMES_CONFIG").map(Into::into);
+    desk.global.config.clone().or_else(variable).unwrap_or_else(|| desk.home.config_yaml())
+}
+
+fn show(desk: &Desk<'_>, flags: ConfigShowFlags, output: &mut Output) -> Outcome<Exit> {
+    let loaded = profile::settings(desk.home, desk.global, desk.around)?;
+    let settings = &loaded.settings;
+    match (flags.origin, flags.json) {
+        (false, false) => output.text(&to_yaml(&settings.masked()))?,
+        (false, true) => output.line(&settings.masked().to_string())?,
+        (true, true) => {
+            let entries: Vec<Value> = settings
+                .entries()
+                .iter()
+                .map(|entry| json!({"key": entry.key, "value": entry.value, "origin": entry.origin.to_string()}))
+                .collect();
+            output.line(&Value::from(entries).to_string())?;
+        }
+        (true, false) => {
+            for entry in settings.entries() {
+                output.line(&format!("{} = {}  # {}", entry.key, entry.value, entry.origin))?;
+            }
+        }
+    }
+    tell(&loaded.diagnostics, output);
+    Ok(Exit::Success)
+}
+
+/// The file itself. Values of keys that look like secrets are masked line by line, comments kept.
+fn show_raw(desk: &Desk<'_>, output: &mut Output) -> Outcome<Exit> {
+    let path = config_path(desk);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            output.note(&format!("there is no {} yet", path.display()));
+            return Ok(Exit::Success);
+        }
+        Err(error) => return Err(Failure::general(format!("cannot read {}: {error}", path.display())).into()),
+    };
+    for line in text.lines() {
+        output.line(&masked_line(line))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn masked_line(line: &str) -> String {
+    match line.split_once(':') {
+        Some((key, value)) if !value.trim().is_empty() => {
+            let name = key.trim_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '"' | '\'' | '#'));
+            if hermes_config::is_secret_key(name) {
+                return format!("{key}: {}", hermes_config::MASK);
+            }
+            line.to_owned()
+        }
+        _ => line.to_owned(),
+    }
+}
+
+fn get(desk: &Desk<'_>, key: &str, json: bool, output: &mut Output) -> Outcome<Exit> {
+    let loaded = profile::settings(desk.home, desk.global, desk.around)?;
+    let Some(value) = value_of(&loaded.settings, key) else {
+        let what = format!("`{key}` is not set");
+        return Err(Failure::general(what).hint("all keys and values: hermes-cli config show").into());
+    };
+    if json {
+        output.line(&value.to_string())?;
+        return Ok(Exit::Success);
+    }
+    match &value {
+        Value::String(text) => output.line(text)?,
+        Value::Array(_) | Value::Object(_) => output.text(&to_yaml(&value))?,
+        Value::Null | Value::Bool(_) | Value::Number(_) => output.line(&value.to_string())?,
+    }
+    Ok(Exit::Success)
+}
+
+/// A value that was asked for by name. Secrets stay masked: scripts take them from where they are kept.
+fn value_of(settings: &Settings, key: &str) -> Option<Value> {
+    settings.masked_at(key)
+}
+
+fn check(desk: &Desk<'_>, json: bool, output: &mut Output) -> Outcome<Exit> {
+    let loaded = match profile::settings(desk.home, desk.global, desk.around) {
+        Ok(loaded) => loaded,
+        Err(Stop::Failure(failure)) => {
+            if json {
+                let finding = json!({"severity": "error", "kind": "unusable", "message": failure.message});
+                output.line(&json!({"ok": false, "findings": [finding]}).to_string())?;
+            }
+            // A file that cannot be used at all is the gravest finding of all.
+            return Err(Stop::Failure(Box::new(Failure { exit: Exit::Problems, ..*failure })));
+        }
+        Err(stop) => return Err(stop),
+    };
+    let findings = &loaded.diagnostics;
+    let errors = findings.iter().filter(|finding| is_problem(finding)).count();
+    if json {
+        let list: Vec<Value> = findings.iter().map(finding_json).collect();
+        output.line(&json!({"ok": errors == 0, "findings": list}).to_string())?;
+    } else {
+        for finding in findings {
+            output.line(&format!("{}: {finding}", finding.severity.as_str()))?;
+        }
+        let path = config_path(desk);
+        let missing = if path.exists() { "" } else { " (there is none; the defaults hold)" };
+        match (errors, findings.len()) {
+            (0, 0) => output.line(&format!("{} is in order{missing}", path.display()))?,
+            (errors, all) => output.line(&format!("{all} findings, {errors} of them errors"))?,
+        }
+    }
+    Ok(if errors == 0 { Exit::Success } else { Exit::Problems })
+}
+
+/// A finding on which something else is in force than what the user wrote.
+fn is_problem(finding: &Diagnostic) -> bool {
+    finding.severity == Severity::Error || finding.kind.is_invalid_value()
+}
+
+fn finding_json(finding: &Diagnostic) -> Value {
+    json!({
+        "severity": if is_problem(finding) { "error" } else { finding.severity.as_str() },
+        "kind": finding.kind.as_str(),
+        "origin": finding.origin.to_string(),
+        "key": finding.key,
+        "message": finding.message,
+        "accepted": finding.accepted,
+        "suggestion": finding.suggestion,
+    })
+}
+
+/// Findings beside an answer, on stderr.
+fn tell(findings: &[Diagnostic], output: &mut Output) {
+    for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+        output.note(&format!("{}: {finding}", finding.severity.as_str()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_raw_file_is_shown_without_its_secrets() {
+        let table = [
+            ("model:", "model:"),
+            ("  api_key: sk-123", "  api_key: ***"),
+            ("  - token: \"x\"", "  - token: ***"),
+            ("  # api_key: old", "  # api_key: ***"),
+            ("  max_tokens: 5", "  max_tokens: 5"),
+            ("# a comment: with a colon", "# a comment: with a colon"),
+        ];
+        for (line, shown) in table {
+            assert_eq!(masked_line(line), shown);
+        }
+    }
+}
