@@ -165,6 +165,18 @@ impl Db {
         })
         .await
     }
+
+    /// The newest turn of a session.
+    pub async fn last_turn(&self, session: &SessionId) -> Result<Option<TurnRecord>, StateError> {
+        let session = session.clone();
+        self.read(move |conn| {
+            conn.prepare_cached("SELECT * FROM turns WHERE session_id = ?1 ORDER BY generation DESC LIMIT 1")?
+                .query_row([session.as_str()], record)
+                .optional()
+                .map(Option::flatten)
+        })
+        .await
+    }
 }
 
 fn begin(conn: &Connection, turn: &BeginTurn, now: Instant) -> Result<BegunTurn, Fault<BeginTurnError>> {
