@@ -398,3 +398,6 @@ pub(crate) fn is_index_corruption(error: &rusqlite::Error) -> bool {
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

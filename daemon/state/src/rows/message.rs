@@ -19,11 +19,13 @@ pub(crate) fn insert(
     session_id: &SessionId,
     message: &Message,
 ) -> rusqlite::Result<MessageId> {
+    // `active` is named although it has a default: in a file that older builds of the original made
+    // it has none, and a row without it would be hidden.
     let mut statement = conn.prepare_cached(
         "INSERT INTO messages (session_id, role, content, api_content, tool_call_id, tool_calls, tool_name, \
          effect_disposition, timestamp, finish_reason, reasoning, reasoning_content, reasoning_details, \
-         codex_reasoning_items, codex_message_items, platform_message_id, display_kind) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+         codex_reasoning_items, codex_message_items, platform_message_id, display_kind, active, compacted) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 1, 0)",
     )?;
     let id = statement.insert(params![
         session_id.as_str(),
