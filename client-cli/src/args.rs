@@ -171,7 +171,7 @@ pub(crate) enum SessionsCommand {
         /// Id, beginning of an id, title, or `latest`
         #[arg(value_name = "ID")]
         reference: String,
-        /// One JSON document: the session and its messages
+        /// One JSON document: the session and its rows
         #[arg(long)]
         json: bool,
     },

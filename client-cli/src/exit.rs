@@ -108,10 +108,16 @@ pub(crate) fn reason(result: &TurnResult) -> Option<String> {
         return is_empty(result).then(|| format!("the model gave no answer ({why})"));
     }
     let general = if result.failed { "the turn failed" } else { "the turn ended early" };
-    Some(match given.or(result.warning.as_deref()) {
+    let why = &result.turn_exit_reason;
+    let mut text = match given.or(result.warning.as_deref()) {
         Some(text) => text.to_owned(),
-        None => format!("{general} ({})", result.turn_exit_reason),
-    })
+        None => format!("{general} ({why})"),
+    };
+    let out_of_budget = why.starts_with("max_iterations_reached") || why == "budget_exhausted";
+    if out_of_budget && !text.contains("max_turns") {
+        text.push_str("; raise the limit with --max-turns or `agent.max_turns`");
+    }
+    Some(text)
 }
 
 #[cfg(test)]
@@ -175,6 +181,7 @@ mod tests {
             turn_exit_reason: "max_iterations_reached(3/3)".into(),
             ..answered()
         };
-        assert_eq!(reason(&budget).as_deref(), Some("the turn ended early (max_iterations_reached(3/3))"));
+        let told = reason(&budget).unwrap();
+        assert!(told.contains("max_iterations_reached(3/3)") && told.contains("--max-turns"), "{told}");
     }
 }

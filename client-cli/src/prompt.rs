@@ -145,7 +145,7 @@ fn failure(error: StdinError) -> Failure {
         "save it to a file and name the file in the prompt, or give a prompt of that size with --query-file";
     match error {
         StdinError::TooLong { limit } => {
-            Failure::general(format!("stdin holds more than {limit} bytes (1 MiB)")).hint(hint)
+            Failure::usage(format!("stdin holds more than {limit} bytes (1 MiB)")).hint(hint)
         }
         StdinError::Deadline => Failure::stopped(crate::exit::StopCause::Timeout),
         StdinError::Io(error) => Failure::general(format!("cannot read stdin: {error}")),

@@ -120,17 +120,7 @@ async fn begin(
     view: &mut TurnView,
     begun: &mut Option<SessionIntro>,
 ) -> Outcome<TurnRun> {
-    let client = chat.connector.ensure().await?;
-    if chat.verbose {
-        let hello = client.hello();
-        output.note(&format!(
-            "daemon {} (process {}) at {}",
-            hello.version,
-            hello.pid,
-            client.socket().display()
-        ));
-    }
-    let Opened { watch, intro } = session::open(chat, client, output).await?;
+    let Opened { watch, intro } = session::open(chat, output).await?;
     view.begin(output, &intro)?;
     *begun = Some(intro);
     let turn = NewTurn { options: turn_options(chat), ..NewTurn::new(text) };

@@ -34,8 +34,7 @@ enum Turn {
 pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
     let mut signals =
         Signals::take().map_err(|error| Failure::general(format!("cannot take signals: {error}")))?;
-    let client = chat.connector.ensure().await?;
-    let Opened { mut watch, intro } = session::open(chat, client, output).await?;
+    let Opened { mut watch, intro } = session::open(chat, output).await?;
     banner(chat, output, &intro.model, &intro.provider)?;
     let exit = loop {
         output.text("❯ ")?;

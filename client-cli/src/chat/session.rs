@@ -1,16 +1,21 @@
 //! Making or finding the session of a chat, and what the user should know of it.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use hermes_client::{CallErrorKind, Client, History, SessionWatch, WatchOptions};
+use hermes_client::{CallError, CallErrorKind, Client, History, SessionWatch, WatchOptions};
 use hermes_proto::v1;
+use tokio::time::sleep;
 
 use super::Chat;
-use crate::failure::{Failure, Outcome, Stop};
+use crate::failure::{Failure, Outcome};
 use crate::output::{Output, SessionIntro};
 
 /// The reference that means the newest session.
 const LATEST: &str = "latest";
+/// How long a daemon that is on its way out is waited for, and how often it is asked meanwhile.
+const LEAVING_LIMIT: Duration = Duration::from_secs(45);
+const LEAVING_LOOK: Duration = Duration::from_millis(200);
 /// The source tag of this surface.
 const SURFACE: &str = "cli";
 
@@ -21,33 +26,26 @@ pub(super) struct Opened {
     pub(super) intro: SessionIntro,
 }
 
-/// Creates the session, or opens the one that the flags name, and attaches to it.
-pub(super) async fn open(chat: &Chat<'_>, client: Client, output: &mut Output) -> Outcome<Opened> {
-    let options = chat.choices.session_options(chat.flags, chat.around);
-    let (detail, resumed) = match reference(chat) {
-        None => {
-            let request = v1::CreateSessionRequest { options: Some(options), title: None };
-            (client.create_session(request).await?, false)
-        }
-        Some((reference, source)) => {
-            let request = v1::OpenSessionRequest {
-                reference: reference.clone(),
-                source,
-                // The directory belongs to the session, unless the user asks to stay in this one.
-                options: Some(v1::SessionOptions {
-                    cwd: options.cwd.filter(|_| chat.flags.no_restore_cwd),
-                    ..options
-                }),
-            };
-            let detail = client.open_session(request).await.map_err(|error| match error.kind() {
-                CallErrorKind::NotFound if reference == LATEST => Stop::from(
-                    Failure::general("there is no session to go on with").hint("begin one with -q \"…\""),
-                ),
-                _ => error.into(),
-            })?;
-            (detail, true)
+/// Connects, creates the session or opens the one that the flags name, and attaches to it.
+pub(super) async fn open(chat: &Chat<'_>, output: &mut Output) -> Outcome<Opened> {
+    let give_up = Instant::now() + LEAVING_LIMIT;
+    let (client, detail, resumed) = loop {
+        let client = chat.connector.ensure().await?;
+        match ask(chat, &client).await {
+            Ok((detail, resumed)) => break (client, detail, resumed),
+            // The daemon was about to leave: the next one takes the same request.
+            Err(error) if error.is_lost() && Instant::now() < give_up => sleep(LEAVING_LOOK).await,
+            Err(error) if error.kind() == CallErrorKind::NotFound && goes_on_with_latest(chat) => {
+                let failure = Failure::general("there is no session to go on with");
+                return Err(failure.hint("begin one with -q \"…\"").into());
+            }
+            Err(error) => return Err(error.into()),
         }
     };
+    if chat.verbose {
+        let (hello, socket) = (client.hello(), client.socket().display());
+        output.note(&format!("daemon {} (process {}) at {socket}", hello.version, hello.pid));
+    }
     let info = detail.info.unwrap_or_default();
     let intro = SessionIntro {
         session_id: detail.summary.unwrap_or_default().id,
@@ -63,6 +61,23 @@ pub(super) async fn open(chat: &Chat<'_>, client: Client, output: &mut Output) -
     let watch_options = WatchOptions { history, can_answer: Vec::new() };
     let (watch, _) = SessionWatch::attach(&chat.connector, client, &intro.session_id, watch_options).await?;
     Ok(Opened { watch, intro })
+}
+
+/// Asks for the session; the second value says whether it is an old one.
+async fn ask(chat: &Chat<'_>, client: &Client) -> Result<(v1::SessionDetail, bool), CallError> {
+    let options = chat.choices.session_options(chat.flags, chat.around);
+    let Some((reference, source)) = reference(chat) else {
+        let request = v1::CreateSessionRequest { options: Some(options), title: None };
+        return Ok((client.create_session(request).await?, false));
+    };
+    // The directory belongs to the session, unless the user asks to stay in this one.
+    let cwd = options.cwd.filter(|_| chat.flags.no_restore_cwd);
+    let options = Some(v1::SessionOptions { cwd, ..options });
+    Ok((client.open_session(v1::OpenSessionRequest { reference, source, options }).await?, true))
+}
+
+fn goes_on_with_latest(chat: &Chat<'_>) -> bool {
+    reference(chat).is_some_and(|(reference, _)| reference == LATEST)
 }
 
 /// Which session the flags name, and whose newest one is preferred.

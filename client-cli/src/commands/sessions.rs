@@ -38,7 +38,7 @@ pub(super) async fn run(desk: &Desk<'_>, command: SessionsCommand, output: &mut 
         SessionsCommand::Show { reference, json } => {
             let (session, rows) = get(&client, reference).await?;
             if json {
-                output.line(&json!({"session": session, "messages": rows}).to_string())?;
+                output.line(&json!({"session": session, "rows": rows}).to_string())?;
             } else {
                 show(&session, &rows, output)?;
             }

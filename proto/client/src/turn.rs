@@ -1,14 +1,20 @@
 //! One input, followed to its one result, whatever happens to connections and daemons on the way.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use hermes_proto::v1::{self, event::Payload};
+use tokio::time::{Instant, sleep};
 
 use crate::call::CallErrorKind;
 use crate::watch::{Attachment, SessionWatch, WatchError, WatchItem};
 
 /// How often a submit is sent again after a lost connection. The id keeps it one turn.
 const SUBMIT_TRIES: u32 = 5;
+/// How long a daemon that is on its way out is waited for, and how often it is asked meanwhile: it takes no
+/// new input, but its running turns may need their time.
+const LEAVING_LIMIT: Duration = Duration::from_secs(45);
+const LEAVING_LOOK: Duration = Duration::from_millis(200);
 /// What a turn that a dead daemon left behind says, when that daemon took its own words with it.
 const CUT_OFF: &str = "the daemon ended while this turn ran; what was done until then is kept in the session";
 
@@ -81,9 +87,16 @@ impl TurnRun {
         let mut ready = VecDeque::new();
         let mut restarted = false;
         let mut tries = 0;
+        let leaving_until = Instant::now() + LEAVING_LIMIT;
         let answer = loop {
             match watch.client().submit(request.clone()).await {
                 Ok(answer) => break answer,
+                // Its socket closes in the end, and the next try finds it lost.
+                Err(error)
+                    if error.kind() == CallErrorKind::ShuttingDown && Instant::now() < leaving_until =>
+                {
+                    sleep(LEAVING_LOOK).await;
+                }
                 Err(error) if error.is_lost() && tries < SUBMIT_TRIES => {
                     tries += 1;
                     watch.forget_connection();

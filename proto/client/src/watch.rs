@@ -114,7 +114,10 @@ impl SessionWatch {
             stream: None,
             fruitless: 0,
         };
-        let attachment = watch.attach_now().await?;
+        let attachment = match watch.attach_now().await {
+            Err(WatchError::Call(error)) if error.is_lost() => watch.reattach().await?,
+            settled => settled?,
+        };
         Ok((watch, attachment))
     }
 
