@@ -4,15 +4,17 @@
 //! This crate must not know models, messages, sessions (beyond a key), tools or any transport. It never
 //! reads the process environment and never decides where a profile lives: both come in as arguments.
 //!
-//! Start with [`Tasks`], [`SecretScope`], [`TerminalBackend`].
+//! Start with [`Tasks`], [`SecretScope`], [`Redactor`], [`TerminalBackend`].
 
 mod child_env;
+mod redact;
 mod secret;
 mod settings;
 mod tasks;
 mod terminal;
 
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
+pub use redact::Redactor;
 pub use secret::{Secret, SecretScope};
 pub use settings::{SecuritySettings, TerminalSettings};
 pub use tasks::Tasks;
