@@ -35,7 +35,7 @@ const MAX_ERROR_BYTES: usize = 256 << 10;
 /// After a finish reason only counts and `[DONE]` can follow: a server that forgets them is not waited for.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
 /// After `[DONE]` the end of the body is awaited that long, so that the connection can be used again.
-const AFTER_DONE: Duration = Duration::from_millis(100);
+const AFTER_DONE: Duration = Duration::from_millis(250);
 /// An error's body must come soon.
 const ERROR_BODY: Duration = Duration::from_secs(10);
 /// Characters per token, for limits that go by size.

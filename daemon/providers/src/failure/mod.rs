@@ -227,6 +227,11 @@ impl CallError {
                 "{host} was too slow: try again, or raise `providers.{provider}.stale_timeout_seconds` and \
                  `request_timeout_seconds` in config.yaml"
             ),
+            FailureClass::Connection if self.status.is_some() => {
+                format!(
+                    "{host} broke off its answer: try again, and look at the server's log if it happens again"
+                )
+            }
             FailureClass::Connection if *is_local => {
                 format!("is the model server at {host} running? Its address is `base_url` in config.yaml")
             }

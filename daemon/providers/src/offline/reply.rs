@@ -32,9 +32,11 @@ impl Outcome {
         let Ok(value) = serde_json::from_str::<Value>(content) else {
             return Self::Text(content.trim().to_owned());
         };
+        // A command that ran and failed may have its output beside an error.
+        let has_output =
+            value.get("output").and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
         match value.get("error") {
-            // A command that ran and failed has its output beside the error.
-            Some(Value::String(reason)) if !reason.is_empty() && value.get("output").is_none() => {
+            Some(Value::String(reason)) if !reason.is_empty() && !has_output => {
                 Self::Failed { reason: reason.clone(), near: strings(value.get("similar_files")) }
             }
             _ => Self::Value(value),
@@ -47,15 +49,21 @@ pub(crate) fn report(intent: &Intent, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Failed { reason, near } => failed(intent, reason, near),
         Outcome::Text(text) => format!("{}:\n\n{}", heading(intent), fenced(text)),
-        Outcome::Value(value) => match intent {
-            Intent::List { path } => listing(path, value),
-            Intent::Read { path } => file(path, value),
-            Intent::Search { text, path } => hits(text, path, value),
-            Intent::Run { command } => run(command, value),
-            Intent::Greeting | Intent::Help | Intent::Time | Intent::Remember | Intent::Unknown => {
-                format!("{}:\n\n{}", heading(intent), fenced(&value.to_string()))
+        Outcome::Value(value) => {
+            let text = match intent {
+                Intent::List { path } => listing(path, value),
+                Intent::Read { path } => file(path, value),
+                Intent::Search { text, path } => hits(text, path, value),
+                Intent::Run { command } => run(command, value),
+                Intent::Greeting | Intent::Help | Intent::Time | Intent::Remember | Intent::Unknown => {
+                    format!("{}:\n\n{}", heading(intent), fenced(&value.to_string()))
+                }
+            };
+            match value.get("note").and_then(Value::as_str).filter(|note| !note.is_empty()) {
+                Some(note) => format!("{text}\n\nNote: {note}"),
+                None => text,
             }
-        },
+        }
     }
 }
 

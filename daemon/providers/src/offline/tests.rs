@@ -161,7 +161,7 @@ async fn a_command_runs_or_its_refusal_is_told() {
     assert_eq!(text, "`echo hi` ran:\n\n```\nhi\n```");
     let (_, text) = talk("run false", &json!({"output": "", "exit_code": 1, "error": null})).await;
     assert_eq!(text, "`false` ended with exit code 1 and printed nothing.");
-    let refused = json!({"error": "terminal commands need approval, which is not there yet; run again with --yolo.", "status": "blocked"});
+    let refused = json!({"output": "", "exit_code": -1, "error": "terminal commands need approval, which is not there yet; run again with --yolo.", "status": "blocked"});
     let (calls, text) = talk("run ls", &refused).await;
     assert_eq!(calls.len(), 1);
     assert_eq!(

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use hermes_core::FinishReason;
 use pretty_assertions::assert_eq;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Seen;
@@ -356,4 +357,69 @@ fn keep_alives_in_json_are_no_progress() {
     assert!(progress(text("x")));
     assert!(progress(json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})));
     assert!(!progress(json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}})));
+}
+
+/// Values that servers might put anywhere.
+fn anything() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        Just(json!(0)),
+        Just(json!(1.5)),
+        Just(json!(true)),
+        Just(json!("")),
+        Just(json!("stop")),
+        Just(json!("{\"a\":1}")),
+        Just(json!("<think>")),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!([{"text": "x"}])),
+        Just(json!("a\u{0}b")),
+        Just(json!(["x", 1, null])),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Value> {
+    let call = (anything(), anything(), anything(), anything(), anything()).prop_map(|(index, id, name, arguments, extra)| {
+        json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}, "extra_content": extra})
+    });
+    let delta = (anything(), anything(), anything(), anything(), proptest::collection::vec(call, 0..3), anything()).prop_map(
+        |(content, reasoning, details, refusal, calls, other)| {
+            json!({"content": content, "reasoning": reasoning, "reasoning_content": other, "reasoning_details": details,
+                   "refusal": refusal, "tool_calls": calls})
+        },
+    );
+    (delta, anything(), anything(), anything(), anything(), any::<bool>()).prop_map(
+        |(delta, finish, usage, model, choices, is_well_formed)| {
+            let choices =
+                if is_well_formed { json!([{"delta": delta, "finish_reason": finish}]) } else { choices };
+            json!({"id": model, "model": model, "usage": usage, "choices": choices})
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_server_sends_the_answer_is_sound(events in proptest::collection::vec(event(), 0..6), ending in 0..3) {
+        let ending = match ending {
+            0 => Ending::Done,
+            1 => Ending::Eof,
+            _ => broken(FailureClass::Connection),
+        };
+        let (outcome, seen) = conclude_about(&events, ending, ABOUT);
+        let shown: String = seen.iter().filter_map(|delta| delta.strip_prefix("text:")).collect();
+        match outcome {
+            Ok(answer) => {
+                let content = answer.content.clone().unwrap_or_default();
+                prop_assert!(content.starts_with(shown.trim_end()) || shown.trim().is_empty() || answer.finish_reason == FinishReason::ContentFilter);
+                let mut ids: Vec<&str> = answer.tool_calls.iter().map(|call| call.id.as_str()).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                prop_assert_eq!(ids.len(), answer.tool_calls.len());
+                prop_assert!(answer.tool_calls.iter().all(|call| !call.id.as_str().is_empty() && !call.name.is_empty()));
+                prop_assert!(!answer.truncated_call || answer.finish_reason == FinishReason::Length);
+                prop_assert!(answer.interrupted_stream.is_none() || answer.tool_calls.is_empty());
+            }
+            Err(unanswered) => prop_assert_eq!(unanswered.streamed_text, shown),
+        }
+    }
 }
