@@ -1,0 +1,191 @@
+//! The one way to a tool (design §4, spec 10 §10.1): parse → unwrap a bridge call → authority list →
+//! rights → fit to the schema → middleware → `pre_tool_call` → guardrail → policy and approval →
+//! checkpoint → run under a deadline → `post_tool_call` → redact → size.
+//!
+//! One file per stage. A stage takes what the stage before it made, so that none can be left out, and a
+//! stage that says no makes a [`Refusal`](refusal::Refusal), which becomes the call's result.
+
+mod authority;
+mod bridge;
+mod checkpoint;
+mod finish;
+mod fit;
+mod guardrail;
+mod middleware;
+mod parse;
+mod plan;
+mod policy;
+mod pre_hook;
+mod redact;
+mod refusal;
+mod rights;
+mod run;
+mod size;
+mod spill;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hermes_core::{EffectDisposition, Principal, SessionId, ToolCall, ToolCallId, ToolStatus, TurnId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+pub use guardrail::TurnGuard;
+pub use plan::Segment;
+pub use size::ResultLimits;
+
+use crate::names::repair_name;
+use crate::output::ToolOutput;
+use crate::ports::HookCall;
+use crate::registry::{Registry, SessionTools};
+use crate::services::{ToolCx, ToolServices};
+use crate::workspace::Workspace;
+use refusal::Refusal;
+
+/// What a call comes with: the session, the turn, and how much room is left for its result.
+#[derive(Debug, Clone)]
+pub struct CallCx {
+    pub tools: Arc<SessionTools>,
+    pub principal: Principal,
+    pub yolo: bool,
+    pub session_id: SessionId,
+    pub turn_id: TurnId,
+    pub workspace: Arc<Workspace>,
+    pub cancel: CancellationToken,
+    pub limits: ResultLimits,
+    /// Characters of the results that this assistant message has had so far.
+    pub batch_used: usize,
+    /// The turn's guardrail.
+    pub guard: Arc<TurnGuard>,
+}
+
+/// The one result of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallResult {
+    pub call_id: ToolCallId,
+    /// The tool that was meant: a repaired name, or the one behind a bridge call.
+    pub name: String,
+    /// What the model gets: one JSON value as text, or a block that says where the full text is.
+    pub content: String,
+    /// Characters of `content`, for [`CallCx::batch_used`].
+    pub chars: usize,
+    pub status: ToolStatus,
+    pub effect: EffectDisposition,
+    pub duration_s: f64,
+    pub inline_diff: Option<String>,
+    pub summary: Option<String>,
+}
+
+/// Runs tool calls. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    registry: Arc<Registry>,
+    services: Arc<ToolServices>,
+}
+
+/// How far a call came, for its result and for hooks.
+struct Trail {
+    name: String,
+    arguments: Value,
+}
+
+impl Dispatcher {
+    pub fn new(registry: Arc<Registry>, services: Arc<ToolServices>) -> Self {
+        Self { registry, services }
+    }
+
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    pub fn services(&self) -> &Arc<ToolServices> {
+        &self.services
+    }
+
+    /// One short line about a call, for people who watch; never fails.
+    pub fn preview(&self, tools: &SessionTools, call: &ToolCall) -> String {
+        let arguments = crate::arguments::parse_arguments(&call.arguments).unwrap_or(Value::Null);
+        repair_name(&call.name, tools.names())
+            .and_then(|name| self.registry.get(&name))
+            .map(|tool| self.services.redactor.redact(&tool.preview(&arguments)).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// Splits the calls of one assistant message into segments that run one after the other; within a
+    /// parallel one all calls may run at once, with the outcome of running them in order. Looks at the file
+    /// system to tell paths apart, but opens nothing.
+    pub fn plan(&self, tools: &SessionTools, workspace: &Workspace, calls: &[ToolCall]) -> Vec<Segment> {
+        plan::plan(calls.iter().map(|call| plan::reach(call, tools, &self.registry, workspace)))
+    }
+
+    /// Runs one call to its one result, whatever happens in it.
+    ///
+    /// Dropping the future stops the tool and all that it started; the effect is then unknown.
+    pub async fn call(&self, cx: CallCx, call: &ToolCall) -> CallResult {
+        let span = tracing::info_span!("tool_call", call = %call.id, tool = call.name);
+        self.call_inside(cx, call).instrument(span).await
+    }
+
+    async fn call_inside(&self, cx: CallCx, call: &ToolCall) -> CallResult {
+        let started = Instant::now();
+        let mut trail = Trail { name: call.name.clone(), arguments: Value::Null };
+        let outcome = self.reach(&cx, call, &mut trail).await;
+        finish::run(self, &cx, call, trail, outcome, started).await
+    }
+
+    /// From the call as it was written to what the tool gave back.
+    async fn reach(&self, cx: &CallCx, call: &ToolCall, trail: &mut Trail) -> Result<ToolOutput, Refusal> {
+        run::not_cancelled_yet(&cx.cancel)?;
+        let parsed = parse::run(call)?;
+        let direct = bridge::run(parsed, &cx.tools)?;
+        let known = authority::run(direct, &cx.tools, &self.registry)?;
+        known.tool.name().clone_into(&mut trail.name);
+        rights::run(&cx.principal, &known)?;
+        let fitted = fit::run(known, &cx.tools)?;
+        let fitted =
+            middleware::run(fitted, &*self.services.hooks, hook_call(cx, call, &trail.name), &cx.tools)
+                .await?;
+        trail.arguments = fitted.arguments.clone();
+        let hooks = &*self.services.hooks;
+        let gate = pre_hook::run(&fitted, hooks, hook_call(cx, call, &trail.name)).await?;
+        guardrail::run(&fitted, &cx.guard)?;
+        let tool_cx = self.tool_cx(cx, call);
+        let judged = policy::run(fitted, gate, &tool_cx).await?;
+        checkpoint::run(&judged, &tool_cx).await;
+        run::run(judged, tool_cx).await
+    }
+
+    fn tool_cx(&self, cx: &CallCx, call: &ToolCall) -> ToolCx {
+        ToolCx {
+            session_id: cx.session_id.clone(),
+            turn_id: cx.turn_id.clone(),
+            call_id: call.id.clone(),
+            principal: cx.principal.clone(),
+            yolo: cx.yolo,
+            workspace: Arc::clone(&cx.workspace),
+            services: Arc::clone(&self.services),
+            settings: Arc::clone(&self.services.settings.borrow()),
+            tools: Arc::clone(&cx.tools),
+            // The call's own branch: its deadline ends this call and no other.
+            cancel: cx.cancel.child_token(),
+            limits: cx.limits,
+        }
+    }
+}
+
+/// The call as hooks see it.
+fn hook_call<'a>(cx: &'a CallCx, call: &'a ToolCall, tool: &'a str) -> HookCall<'a> {
+    HookCall {
+        session_id: &cx.session_id,
+        turn_id: &cx.turn_id,
+        call_id: &call.id,
+        principal: &cx.principal,
+        tool,
+        workspace: cx.workspace.root(),
+    }
+}
+
+#[cfg(test)]
+#[path = "dispatch_tests.rs"]
+mod tests;

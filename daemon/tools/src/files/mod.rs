@@ -1,0 +1,51 @@
+//! The file tools: `read_file`, `write_file`, `patch`, `search_files` (spec 40 §5).
+
+mod atomic;
+mod binary_names;
+mod diff;
+mod lint;
+mod near_names;
+mod open;
+mod patch;
+mod read;
+mod search;
+mod stale;
+mod text;
+mod window;
+mod write;
+mod write_guards;
+
+use std::sync::Arc;
+
+use crate::tool::{OwnedEffect, Tool};
+use crate::workspace::{ResolvedPath, Workspace};
+pub(crate) use text::first_chars;
+
+/// The tools of the set `file`.
+pub fn file_tools() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(patch::Patch),
+        Arc::new(read::ReadFile),
+        Arc::new(search::SearchFiles),
+        Arc::new(write::WriteFile),
+    ]
+}
+
+const TOOLSET: &str = "file";
+
+/// How a schema describes a path.
+const PATH_HELP: &str = "Absolute, ~/..., or relative to the session's directory";
+
+/// Resolves a written path, with the error as the model reads it.
+fn resolve(workspace: &Workspace, written: &str) -> Result<ResolvedPath, String> {
+    workspace.resolve(written).map_err(|error| error.to_string())
+}
+
+/// The one path that a call reads or writes.
+fn path_effect(
+    workspace: &Workspace,
+    written: &str,
+    effect: impl FnOnce(std::path::PathBuf) -> OwnedEffect,
+) -> Result<Vec<OwnedEffect>, String> {
+    Ok(vec![effect(resolve(workspace, written)?.path)])
+}

@@ -1,0 +1,138 @@
+//! What tools are given to work with.
+
+use std::ffi::OsString;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{Principal, SessionId, ToolCallId, TurnId};
+use hermes_runtime::{
+    ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Redactor, SecretScope, Tasks, TerminalBackend,
+    Verdict,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::ResultLimits;
+use crate::ports::{Ask, Checkpoints, Hooks};
+use crate::registry::SessionTools;
+use crate::settings::ToolSettings;
+use crate::tool::OwnedEffect;
+use crate::workspace::{FileLedger, Workspace};
+
+/// Services of the process (or of the profile), shared by all calls.
+#[derive(Debug)]
+pub struct ToolServices {
+    pub policy: Policy,
+    pub redactor: Redactor,
+    pub backend: Arc<dyn TerminalBackend>,
+    pub child_env: ChildFacts,
+    /// Read when a call begins.
+    pub settings: watch::Receiver<Arc<ToolSettings>>,
+    pub tasks: Tasks,
+    pub ask: Arc<dyn Ask>,
+    pub hooks: Arc<dyn Hooks>,
+    pub checkpoints: Arc<dyn Checkpoints>,
+    /// One for the process, whatever else there are several of.
+    pub files: Arc<FileLedger>,
+    /// Absolute folder for results that are too long for the model, a folder per session below it. Reading
+    /// it must be allowed by the policy.
+    pub results_dir: PathBuf,
+}
+
+/// What the environments of child processes are built from.
+#[derive(Debug, Clone)]
+pub struct ChildFacts {
+    pub hermes_home: PathBuf,
+    pub user_home: PathBuf,
+    pub user: String,
+    pub shell: Option<PathBuf>,
+    pub temp_dir: PathBuf,
+    /// Where our own binaries stand.
+    pub bin_dir: Option<PathBuf>,
+    pub daemon: DaemonEnv,
+    pub secrets: SecretScope,
+}
+
+impl ChildFacts {
+    /// The whole environment of a session's command.
+    pub(crate) fn environment(
+        &self,
+        workspace: &Workspace,
+        passthrough: &[String],
+    ) -> Vec<(OsString, OsString)> {
+        ChildEnv::terminal(
+            workspace.client_env(),
+            &ChildEnvInput {
+                hermes_home: &self.hermes_home,
+                user_home: &self.user_home,
+                user: &self.user,
+                shell: self.shell.as_deref(),
+                temp_dir: &self.temp_dir,
+                bin_dir: self.bin_dir.as_deref(),
+                daemon: &self.daemon,
+                passthrough,
+                secrets: &self.secrets,
+                session_id: workspace.session_id().as_str(),
+            },
+        )
+    }
+}
+
+/// What one call of a tool knows.
+#[derive(Debug, Clone)]
+pub struct ToolCx {
+    pub session_id: SessionId,
+    pub turn_id: TurnId,
+    pub call_id: ToolCallId,
+    pub principal: Principal,
+    pub yolo: bool,
+    pub workspace: Arc<Workspace>,
+    pub services: Arc<ToolServices>,
+    /// As they were when the call began.
+    pub settings: Arc<ToolSettings>,
+    /// What the session may call, so that a hint names no tool that is not there.
+    pub tools: Arc<SessionTools>,
+    /// Fires when the call must end: interrupt or deadline.
+    pub cancel: CancellationToken,
+    pub limits: ResultLimits,
+}
+
+impl ToolCx {
+    /// Runs blocking work on a thread of its own, under `cancel`, which the work must look at. A panic
+    /// inside goes on in the caller.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        match self.services.tasks.spawn_blocking(name, work).await {
+            Ok(value) => value,
+            Err(error) => resume_unwind(match error.try_into_panic() {
+                Ok(panic) => panic,
+                // Blocking work that has begun cannot be aborted; before that only the runtime's end does it.
+                Err(_) => Box::new("the daemon is shutting down"),
+            }),
+        }
+    }
+
+    /// What the policy says to `effect` of this call.
+    pub(crate) fn judge(&self, effect: &OwnedEffect) -> Verdict {
+        let cx = PolicyCx { principal: &self.principal, yolo: self.yolo, workspace: self.workspace.root() };
+        self.services.policy.judge(&effect.as_effect(), &cx)
+    }
+
+    /// Why `path`, which turned out to be what a call reads, may not be read.
+    pub(crate) fn refuses_read(&self, path: &Path) -> Option<String> {
+        match self.judge(&OwnedEffect::Read { path: path.to_owned() }) {
+            Verdict::Allow => None,
+            Verdict::Deny { reason, .. } => Some(reason),
+            Verdict::Ask { description, .. } => Some(description),
+        }
+    }
+
+    /// `text` when the session has the tool that it speaks of.
+    pub(crate) fn if_has<'a>(&self, tool: &str, text: &'a str) -> &'a str {
+        if self.tools.allows(tool) { text } else { "" }
+    }
+}

@@ -1,0 +1,148 @@
+//! A live session's place in the world: where it works, and what it has seen of the files there.
+
+mod bounded;
+mod file_state;
+mod ledger;
+mod paths;
+mod stamp;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hermes_core::{ClientEnv, SessionId};
+use hermes_runtime::SessionKey;
+
+pub(crate) use file_state::{FileState, ReadKey, Repeat, Seen, WARN_AT};
+pub use ledger::FileLedger;
+pub(crate) use paths::real_path;
+pub use paths::{PathError, ResolvedPath};
+pub(crate) use stamp::Stamp;
+
+/// What a session's workspace is made of.
+#[derive(Debug, Clone)]
+pub struct WorkspaceInput {
+    pub session_id: SessionId,
+    /// Absolute directory that the session works in. It need not exist.
+    pub cwd: PathBuf,
+    /// What `~` means.
+    pub user_home: Option<PathBuf>,
+    pub client_env: ClientEnv,
+}
+
+/// One per live session, shared by its calls.
+#[derive(Debug)]
+pub struct Workspace {
+    session_id: SessionId,
+    root: PathBuf,
+    user_home: Option<PathBuf>,
+    client_env: ClientEnv,
+    shell: SessionKey,
+    // Short sections without I/O and without `.await`: std locks.
+    cwd: Mutex<PathBuf>,
+    files: Mutex<FileState>,
+}
+
+impl Workspace {
+    /// Opens the workspace of a session: its root is `input.cwd` with symbolic links resolved. Touches the
+    /// file system once.
+    pub fn new(input: WorkspaceInput) -> Self {
+        let root = real_path(&input.cwd).unwrap_or(input.cwd);
+        Self {
+            shell: SessionKey::from(&input.session_id),
+            session_id: input.session_id,
+            cwd: Mutex::new(root.clone()),
+            root,
+            user_home: input.user_home,
+            client_env: input.client_env,
+            files: Mutex::default(),
+        }
+    }
+
+    pub fn session_id(&self) -> &SessionId {
+        &self.session_id
+    }
+
+    /// Where the session was opened.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the session is now: commands move it.
+    pub fn cwd(&self) -> PathBuf {
+        self.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Moves the session.
+    pub fn set_cwd(&self, cwd: PathBuf) {
+        *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
+    }
+
+    pub fn client_env(&self) -> &ClientEnv {
+        &self.client_env
+    }
+
+    /// Names the shell state that the session's commands share.
+    pub fn shell(&self) -> &SessionKey {
+        &self.shell
+    }
+
+    /// The file that a written path means: `~` expanded, relative to where the session is, symbolic links
+    /// resolved. Looks at the file system, but reads no file.
+    pub fn resolve(&self, written: &str) -> Result<ResolvedPath, PathError> {
+        let absolute = paths::absolute(written, &self.cwd(), self.user_home.as_deref())?;
+        let path = real_path(&absolute)?;
+        let relative = !written.starts_with(['/', '~']);
+        let strayed = relative && !path.starts_with(&self.root);
+        Ok(ResolvedPath { path, strayed })
+    }
+
+    /// The path as the model can write it back: relative when it is below where the session is.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(self.cwd()) {
+            Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+            Ok(below) => below.display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+
+    /// The model no longer has what it read (its context was compressed, rewound or spilled): unchanged
+    /// files are read anew instead of being called unchanged.
+    pub fn forget_reads(&self) {
+        self.files().forget_delivered();
+    }
+
+    pub(crate) fn files(&self) -> MutexGuard<'_, FileState> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_follow_the_session_and_straying_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(dir.path()).unwrap();
+        std::fs::create_dir_all(root.join("w/sub")).unwrap();
+        let workspace = Workspace::new(WorkspaceInput {
+            session_id: SessionId::parse("s").unwrap(),
+            cwd: root.join("w"),
+            user_home: Some(root.clone()),
+            client_env: ClientEnv::default(),
+        });
+        assert_eq!(workspace.resolve("a").unwrap(), ResolvedPath { path: root.join("w/a"), strayed: false });
+        workspace.set_cwd(root.join("w/sub"));
+        assert_eq!(
+            workspace.resolve("../a").unwrap(),
+            ResolvedPath { path: root.join("w/a"), strayed: false }
+        );
+        assert_eq!(
+            workspace.resolve("../../b").unwrap(),
+            ResolvedPath { path: root.join("b"), strayed: true }
+        );
+        assert_eq!(workspace.resolve("~/b").unwrap(), ResolvedPath { path: root.join("b"), strayed: false });
+        assert_eq!(workspace.shown(&root.join("w/sub/x")), "x");
+        assert_eq!(workspace.shown(&root.join("w/sub")), ".");
+    }
+}
