@@ -4,9 +4,11 @@
 //! This crate must not know models, messages, sessions (beyond a key), tools or any transport. It never
 //! reads the process environment and never decides where a profile lives: both come in as arguments.
 //!
-//! Start with [`Tasks`], [`SecretScope`], [`Redactor`], [`TerminalBackend`].
+//! Start with [`Tasks`], [`SecretScope`], [`Redactor`], [`Policy`], [`TerminalBackend`].
 
 mod child_env;
+mod paths;
+mod policy;
 mod redact;
 mod secret;
 mod settings;
@@ -14,6 +16,8 @@ mod tasks;
 mod terminal;
 
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
+pub use paths::{PathPolicy, PathPolicyInput, PathRefusal, PathRule};
+pub use policy::{Effect, Policy, PolicyCx, Verdict};
 pub use redact::Redactor;
 pub use secret::{Secret, SecretScope};
 pub use settings::{SecuritySettings, TerminalSettings};
