@@ -24,6 +24,10 @@ CREATE VIRTUAL TABLE IF NOT EXISTS messages_fts USING fts5 (
     tokenize = 'unicode61'
 );
 
+-- Every commit adds a segment. Merging eight of a size at a time instead of four costs a writer
+-- less, and a search next to nothing.
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 8);
+
 CREATE TRIGGER IF NOT EXISTS messages_fts_insert AFTER INSERT ON messages BEGIN
     INSERT INTO messages_fts (rowid, content, tool_name, tool_calls)
     VALUES (

@@ -15,8 +15,6 @@ pub struct Patience {
     pub transcript: Duration,
     /// Titles, ends, queue entries.
     pub routine: Duration,
-    /// What may be dropped without harm.
-    pub observation: Duration,
 }
 
 impl Default for Patience {
@@ -25,7 +23,6 @@ impl Default for Patience {
             open: Duration::from_secs(5),
             transcript: Duration::from_mins(1),
             routine: Duration::from_secs(20),
-            observation: Duration::from_millis(500),
         }
     }
 }

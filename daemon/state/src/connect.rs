@@ -24,7 +24,7 @@ const WRITER_STATEMENTS: usize = 64;
 /// A WAL that grew in one large write is cut back to this at the next checkpoint that resets it.
 const WAL_KEPT_BYTES: i64 = 16 * 1024 * 1024;
 /// Backstop should the upkeep thread not come to checkpoint: the writer does it at this many pages.
-const WAL_BACKSTOP_PAGES: i64 = 4000;
+const WAL_BACKSTOP_PAGES: i64 = 16_000;
 
 /// Opens an existing file for reading and writing, without looking at its content.
 pub(crate) fn file(path: &Path) -> rusqlite::Result<Connection> {

@@ -339,6 +339,9 @@ impl WriterCore {
     fn after_writes(&mut self, count: usize) {
         let before = self.writes;
         self.writes += count as u64;
+        if let Some(upkeep) = &self.upkeep {
+            upkeep.committed();
+        }
         if before / MERGE_EVERY != self.writes / MERGE_EVERY {
             let merge = "INSERT INTO messages_fts (messages_fts, rank) VALUES ('merge', ?1)";
             if let Err(error) = self.conn.execute(merge, [MERGE_PAGES]) {

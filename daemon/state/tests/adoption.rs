@@ -421,3 +421,25 @@ async fn a_turn_of_an_adopted_session_starts_at_the_first_generation() {
     assert_eq!(key.generation, 1);
     db.finish_turn(&key, finish(TurnState::Completed, "done")).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_index_whose_module_we_lack_is_left_behind() {
+    let home = original(&[
+        VERSION_30,
+        ROWS_30,
+        "CREATE VIRTUAL TABLE messages_fts_cjk USING fts5 (content);
+         CREATE TRIGGER messages_fts_cjk_insert AFTER INSERT ON messages BEGIN
+             INSERT INTO messages_fts_cjk(rowid, content) VALUES (new.id, new.content); END;
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_master SET sql = replace(sql, 'fts5', 'lost5') WHERE name = 'messages_fts_cjk';
+         PRAGMA writable_schema = OFF;",
+    ]);
+    let (db, report) = home.open();
+    assert!(
+        report.warnings.iter().any(|warning| warning.contains("messages_fts_cjk")),
+        "{:?}",
+        report.warnings
+    );
+    exchange(&db, &id("inline"), "does it still write", "yes").await;
+    assert_eq!(db.search("still", 5).await.unwrap().len(), 1);
+}

@@ -69,7 +69,7 @@ fn drop_derived(conn: &Connection) -> rusqlite::Result<Vec<String>> {
          AND sql LIKE 'CREATE VIRTUAL TABLE%'",
     )?;
     for index in indexes {
-        // One whose tokenizer was an extension cannot even be dropped without it. Without its
+        // One that an extension made cannot even be dropped without it. Without its
         // triggers it is only dead weight, unless it has the name of ours.
         match conn.execute_batch(&format!("DROP TABLE \"{index}\"")) {
             Ok(()) => {}

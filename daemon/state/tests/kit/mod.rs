@@ -81,7 +81,7 @@ pub(crate) fn raw(path: &Path) -> rusqlite::Connection {
 pub(crate) fn impatient() -> OpenOptions {
     let none = std::time::Duration::ZERO;
     OpenOptions {
-        patience: Patience { open: none, transcript: none, routine: none, observation: none },
+        patience: Patience { open: none, transcript: none, routine: none },
         ..OpenOptions::default()
     }
 }
