@@ -11,7 +11,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::marker::Marker;
 use super::shell::Dialect;
@@ -211,18 +211,54 @@ pub(super) fn launch_plain(marker: &Marker, cwd: &Path) -> OsString {
     OsString::from_vec(text.0)
 }
 
-/// The text that makes the first snapshot: sources `files`, each of which may fail or even `exit`, and dumps.
-pub(super) fn init(dialect: Dialect, leave: &Path, dump: &Path, files: &[impl AsRef<Path>]) -> Vec<u8> {
-    let call = leave_call(dialect, leave, dump);
-    let mut text =
-        Text::default().add(builtin(dialect)).add("trap ").quoted(OsStr::from_bytes(&call)).add(" EXIT\n");
-    for file in files {
-        let file = file.as_ref();
+/// What the first snapshot is made from.
+pub(super) struct Init<'a> {
+    pub(super) leave: &'a Path,
+    pub(super) dump: &'a Path,
+    /// Files of the user to source; each may fail, or even `exit`.
+    pub(super) files: &'a [PathBuf],
+    /// The variables as given; names are identifiers.
+    pub(super) given: Vec<(&'a OsStr, &'a OsStr)>,
+}
+
+/// The text that makes the first snapshot.
+pub(super) fn init(dialect: Dialect, input: &Init<'_>) -> Vec<u8> {
+    let last = [settle(dialect, &input.given), leave_call(dialect, input.leave, input.dump)].concat();
+    let mut text = Text::default().add(builtin(dialect)).add("trap ").quoted(OsStr::from_bytes(&last));
+    text = text.add(" EXIT\n");
+    for file in input.files {
         text = text.add("[ -r ").path(file).add(" ] && ").add(builtin(dialect)).add(". ").path(file);
         text = text.add(" </dev/null >/dev/null 2>&1\n");
     }
     // The files may have set a trap of their own.
-    text.add(":; ").0.into_iter().chain(call).chain(*b"\n").collect()
+    text.0.into_iter().chain(last).chain(*b"\n").collect()
+}
+
+/// After the user's files: what was given holds, whatever they set. PATH is joined: system profiles reset it and would
+/// lose an active virtual environment, while users' files put folders of their own before or behind it.
+fn settle(dialect: Dialect, given: &[(&OsStr, &OsStr)]) -> Vec<u8> {
+    let mut text = Text::default().add("__hermes_path=${PATH-}:; __hermes_front=\n");
+    for (name, value) in given {
+        text = text.add(builtin(dialect)).add("export ");
+        text.0.extend_from_slice(name.as_bytes());
+        text = text.add("=").quoted(value).add("\n");
+    }
+    text.add(
+        r#"__hermes_given=:${PATH-}:; __hermes_seen=
+while [ -n "$__hermes_path" ]; do
+__hermes_folder=${__hermes_path%%:*}; __hermes_path=${__hermes_path#*:}
+case $__hermes_given in
+*":$__hermes_folder:"*) __hermes_seen=1;;
+*) case $__hermes_folder in
+"") ;;
+*) if [ -n "$__hermes_seen" ]; then PATH=$PATH:$__hermes_folder; else __hermes_front=$__hermes_front$__hermes_folder:; fi;;
+esac;;
+esac
+done
+PATH=$__hermes_front$PATH
+"#,
+    )
+    .0
 }
 
 /// Calls `leave` with the status of what ran before.

@@ -127,7 +127,10 @@ impl ShellSession {
         let dialect = self.shell.dialect;
         let (leave, init, dump) = (folder.join("leave"), folder.join("init"), folder.join("snapshot.new"));
         write_private(&leave, &script::leave(dialect, &self.marker, hidden))?;
-        write_private(&init, &script::init(dialect, &leave, &dump, files))?;
+        let given = env.iter().filter(|(name, _)| script::is_identifier(name));
+        let given = given.map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+        let text = script::init(dialect, &script::Init { leave: &leave, dump: &dump, files, given });
+        write_private(&init, &text)?;
         let mut command = Command::new(&self.shell.program);
         if login {
             command.arg("-l");
