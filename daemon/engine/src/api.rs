@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Epoch, Event, InterruptCause, Message, MessageId, Principal, QueuedInput, SessionId,
-    SessionInfo, SessionOptions, TurnId, TurnOptions, TurnResult, TurnState,
+    Epoch, Event, InterruptCause, Message, MessageId, Principal, QueuedInput, SessionId, SessionInfo,
+    SessionOptions, TurnId, TurnOptions, TurnResult, TurnState,
 };
 use hermes_state::SessionSummary;
 
@@ -186,7 +186,9 @@ impl EngineError {
             Self::QueueFull { .. } => "wait for the running turn, or interrupt it".into(),
             Self::ShuttingDown => "send it again in a moment; the next call starts the daemon anew".into(),
             Self::Model(error) => error.hint(),
-            Self::Storage(_) => "look at logs/errors.log of this profile, and at the disk's free space".into(),
+            Self::Storage(_) => {
+                "look at logs/errors.log of this profile, and at the disk's free space".into()
+            }
         }
     }
 }
@@ -209,4 +211,3 @@ pub struct SessionChanged {
 
 /// Events of one session as they reach one watcher.
 pub type SharedEvent = Arc<Event>;
-

@@ -6,35 +6,23 @@ pub(crate) struct IterationBudget {
     used: u32,
     /// `None` = unlimited.
     max: Option<u32>,
-    grace: bool,
 }
 
 impl IterationBudget {
     pub(crate) fn new(max: Option<u32>) -> Self {
-        Self { used: 0, max, grace: false }
+        Self { used: 0, max }
     }
 
-    /// Takes one iteration; `false` when none is left. A grace call is used up first when the budget is.
+    /// Takes one iteration; `false` when none is left.
     pub(crate) fn consume(&mut self) -> bool {
         let left = self.max.is_none_or(|max| self.used < max);
-        if !left && !self.grace {
-            return false;
-        }
-        if !left {
-            self.grace = false;
-        }
-        self.used += 1;
-        true
+        self.used += u32::from(left);
+        left
     }
 
     /// Gives the last iteration back.
     pub(crate) fn refund(&mut self) {
         self.used = self.used.saturating_sub(1);
-    }
-
-    /// Lets exactly one more iteration start after exhaustion.
-    pub(crate) fn allow_grace_call(&mut self) {
-        self.grace = true;
     }
 
     pub(crate) fn used(&self) -> u32 {
@@ -44,11 +32,6 @@ impl IterationBudget {
     pub(crate) fn max(&self) -> Option<u32> {
         self.max
     }
-
-    /// Whether only one iteration is left.
-    pub(crate) fn is_nearly_spent(&self) -> bool {
-        self.max.is_some_and(|max| self.used + 1 >= max)
-    }
 }
 
 #[cfg(test)]
@@ -56,13 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spent_budget_allows_one_grace_call() {
+    fn a_spent_budget_lets_nothing_start() {
         let mut budget = IterationBudget::new(Some(2));
         assert!(budget.consume() && budget.consume() && !budget.consume());
-        budget.allow_grace_call();
-        assert!(budget.consume());
-        assert!(!budget.consume());
-        assert_eq!(budget.used(), 3);
+        assert_eq!(budget.used(), 2);
     }
 
     #[test]
@@ -80,6 +60,5 @@ mod tests {
         for _ in 0..10_000 {
             assert!(budget.consume());
         }
-        assert!(!budget.is_nearly_spent());
     }
 }

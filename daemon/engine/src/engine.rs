@@ -10,9 +10,9 @@ use hermes_context::{LocalDate, MachineFacts};
 use hermes_core::{
     Clock, Epoch, Instant, InterruptCause, Message, MessageId, PromptId, SessionId, SessionOptions, TurnId,
 };
-use hermes_providers::{OfflineFacts, Providers, ResolveError, Route, RouteChoice};
+use hermes_providers::{OfflineFacts, Providers, ResolveError, Route, RouteChoice, RouteSettings};
 use hermes_runtime::{SecretScope, Tasks};
-use hermes_state::{Db, ListFilter, ResolveError as ReferenceError, SearchHit, SessionSummary};
+use hermes_state::{Db, ListFilter, ResolveError as ReferenceError, SearchHit, SessionRef, SessionSummary};
 use hermes_tools::Dispatcher;
 use serde::de::DeserializeOwned;
 use tokio::sync::{broadcast, watch};
@@ -59,6 +59,8 @@ pub struct EngineDeps {
     pub local: Arc<dyn LocalTime>,
     pub machine: MachineFacts,
     pub offline_facts: OfflineFacts,
+    /// The same broker that the tools ask through.
+    pub prompts: Arc<PromptBroker>,
     pub tasks: Tasks,
     pub epoch: Epoch,
 }
@@ -73,7 +75,6 @@ pub(crate) struct Shared {
     /// Serialises loading, so that no session is ever loaded twice.
     loading: tokio::sync::Mutex<()>,
     streams: Arc<StreamCount>,
-    pub(crate) broker: PromptBroker,
     changes: broadcast::Sender<SessionChanged>,
     draining: AtomicBool,
     uses: AtomicU64,
@@ -94,7 +95,7 @@ impl Shared {
 
     /// The model route for a choice, by the settings as they stand now.
     pub(crate) fn route(&self, choice: &RouteChoice<'_>) -> Result<Route, ResolveError> {
-        let settings = self.deps.settings.borrow().section("");
+        let settings = RouteSettings::from_settings(&self.deps.settings.borrow());
         hermes_providers::resolve(&settings, &self.deps.secrets, choice)
     }
 
@@ -188,7 +189,6 @@ impl Engine {
             live: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             streams: Arc::default(),
-            broker: PromptBroker::default(),
             changes: broadcast::channel(CHANGES_BACKLOG).0,
             draining: AtomicBool::new(false),
             uses: AtomicU64::new(0),
@@ -210,7 +210,9 @@ impl Engine {
                 Ok((handle, _)) => {
                     let _ = handle.mailbox.send(Command::WakeQueue).await;
                 }
-                Err(error) => warn!(session = %id, %error, "a session with waiting inputs could not be opened"),
+                Err(error) => {
+                    warn!(session = %id, %error, "a session with waiting inputs could not be opened");
+                }
             }
         }
         Ok(())
@@ -288,9 +290,9 @@ impl Engine {
         let (mut watch, position) = handle.stream.watch(after);
         let shared = Arc::clone(&self.shared);
         let (id, mailbox) = (handle.id.clone(), handle.mailbox.clone());
-        let watcher = self.shared.broker.arrive(&id, input.can_answer);
+        let watcher = self.shared.deps.prompts.arrive(&id, input.can_answer);
         watch.set_on_drop(Box::new(move || {
-            shared.broker.leave(&id, watcher);
+            shared.deps.prompts.leave(&id, watcher);
             // A full mailbox means a busy actor; it looks at its watchers again soon enough.
             let _ = mailbox.try_send(Command::WatcherLeft);
         }));
@@ -308,7 +310,7 @@ impl Engine {
             gap: position.gap,
             rows,
             inflight: handle.stream.inflight(),
-            pending_prompts: self.shared.broker.pending(&handle.id),
+            pending_prompts: self.shared.deps.prompts.pending(&handle.id),
             queue: description.queue,
             info: description.info,
         };
@@ -339,12 +341,12 @@ impl Engine {
 
     /// Answers a question; `false` when it is gone.
     pub fn answer(&self, session_id: &SessionId, request_id: &PromptId, answer: &str, by: &str) -> bool {
-        self.shared.broker.answer(session_id, request_id, answer, by)
+        self.shared.deps.prompts.answer(session_id, request_id, answer, by)
     }
 
     /// Questions that a session waits for.
     pub fn pending(&self, session_id: &SessionId) -> Vec<PendingPrompt> {
-        self.shared.broker.pending(session_id)
+        self.shared.deps.prompts.pending(session_id)
     }
 
     /// The session list; the second value says whether a turn runs.
@@ -453,9 +455,11 @@ impl Engine {
             Ok(id) => Ok(id),
             Err(ReferenceError::NotFound { near, .. }) => Err(not_found(reference, &near)),
             Err(ReferenceError::Ambiguous { matches, .. }) => {
+                let matches = matches.iter().map(ToString::to_string).collect();
                 Err(EngineError::Ambiguous { reference: reference.to_owned(), matches })
             }
-            Err(ReferenceError::Storage(error)) => Err(error.into()),
+            Err(ReferenceError::State(error)) => Err(error.into()),
+            Err(other) => Err(EngineError::NotFound { what: other.to_string(), hint: String::new() }),
         }
     }
 
@@ -480,7 +484,8 @@ impl Engine {
         }
         let stored = self.shared.stored(id).await?;
         let history = self.shared.transcript(id).await?;
-        let queue = self.shared.deps.db.list_inputs(id).await?.into_iter().filter_map(Waiting::from_row).collect();
+        let queue =
+            self.shared.deps.db.list_inputs(id).await?.into_iter().filter_map(Waiting::from_row).collect();
         let (shared, options) = (Arc::clone(&self.shared), options.clone());
         let opened = self
             .shared
@@ -510,6 +515,7 @@ impl Engine {
         ));
         let (handle, inbox) = SessionHandle::new(id.clone(), stream);
         handle.activity.last_used.store(self.shared.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        deps.prompts.register(&id, &handle.stream);
         self.shared.live().insert(id.clone(), handle.clone());
         let actor = SessionActor::new(Arc::clone(&self.shared), handle.clone(), facts, history, queue);
         let span = info_span!("session", session = %id);
@@ -538,11 +544,14 @@ impl Engine {
     }
 }
 
-fn not_found(reference: &str, near: &[String]) -> EngineError {
+fn not_found(reference: &str, near: &[SessionRef]) -> EngineError {
     let hint = if near.is_empty() {
         "see what there is with `hermes-cli sessions list`".to_owned()
     } else {
-        format!("did you mean {}?", near.join(", "))
+        {
+            let near: Vec<String> = near.iter().map(ToString::to_string).collect();
+            format!("did you mean {}?", near.join(", "))
+        }
     };
     EngineError::NotFound { what: format!("there is no session `{reference}`"), hint }
 }

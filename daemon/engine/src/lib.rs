@@ -22,6 +22,7 @@ pub use api::{
     PendingPrompt, RecoveryReport, SessionChanged, SessionDetail, SharedEvent, SubmitInput, SubmitStatus,
     Submitted, TurnSnapshot,
 };
+pub use broker::PromptBroker;
 pub use engine::{Engine, EngineDeps, LocalTime};
 pub use settings::{AgentSettings, BusyInputMode, BusySettings, MaxTurns, Unlimited};
 pub use stream::Watch;

@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use hermes_context::{Closing, closing_rows};
-use hermes_core::{
-    EventPayload, ExitReason, InterruptCause, NoticeLevel, SessionId, TurnId, TurnState,
-};
+use hermes_core::{EventPayload, ExitReason, InterruptCause, NoticeLevel, SessionId, TurnId, TurnState};
 use hermes_state::{Db, FinishTurn, StateError, TurnKey, TurnRecord};
 use tracing::{info, warn};
 
@@ -64,7 +62,12 @@ pub(crate) fn announce_fault(stream: &SessionStream, turn_id: &TurnId) {
         .to_owned();
     stream.emit(
         Some(turn_id),
-        EventPayload::NotificationShow { text: text.clone(), level: NoticeLevel::Error, key: None, ttl_ms: None },
+        EventPayload::NotificationShow {
+            text: text.clone(),
+            level: NoticeLevel::Error,
+            key: None,
+            ttl_ms: None,
+        },
     );
     stream.emit(Some(turn_id), EventPayload::Error { message: text, code: None });
 }

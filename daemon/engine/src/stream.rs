@@ -375,9 +375,7 @@ fn payload_bytes(payload: &EventPayload) -> usize {
         | EventPayload::StatusUpdate { text, .. }
         | EventPayload::NotificationShow { text, .. } => text.len(),
         EventPayload::ToolComplete(done) => {
-            done.result.len()
-                + done.args.as_str().len()
-                + done.inline_diff.as_ref().map_or(0, String::len)
+            done.result.len() + done.args.as_str().len() + done.inline_diff.as_ref().map_or(0, String::len)
         }
         EventPayload::ToolStart { context, .. } => context.len(),
         EventPayload::MessageComplete(done) => {
@@ -387,7 +385,7 @@ fn payload_bytes(payload: &EventPayload) -> usize {
         EventPayload::InputState { queue } => queue.iter().map(|input| input.text.len()).sum(),
         _ => 0,
     };
-    text + 256
+    text + 96
 }
 
 #[cfg(test)]
@@ -458,7 +456,7 @@ mod tests {
     async fn a_watcher_that_takes_nothing_is_cut_off() {
         let stream = stream();
         let (mut watch, _) = stream.watch(None);
-        for iteration in 0..u32::try_from(WATCHER_HARD_EVENTS).unwrap() + 1 {
+        for iteration in 0..=u32::try_from(WATCHER_HARD_EVENTS).unwrap() {
             stream.emit(None, EventPayload::AgentStep { iteration });
         }
         assert_eq!(stream.watcher_count(), 0);

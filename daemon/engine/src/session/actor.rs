@@ -159,7 +159,11 @@ impl SessionActor {
         }
     }
 
-    async fn on_submit(&mut self, input: SubmitInput, reply: oneshot::Sender<Result<Submitted, EngineError>>) {
+    async fn on_submit(
+        &mut self,
+        input: SubmitInput,
+        reply: oneshot::Sender<Result<Submitted, EngineError>>,
+    ) {
         if self.shared.is_draining() {
             let _ = reply.send(Err(EngineError::ShuttingDown));
             return;
@@ -177,14 +181,16 @@ impl SessionActor {
             self.start(Waiting { turn_id: TurnId::mint(), input }, Some(reply));
             return;
         }
-        let mode = input.options.busy_mode.unwrap_or_else(|| {
-            self.shared.section::<BusySettings>("display").busy_input_mode.into()
-        });
+        let mode = input
+            .options
+            .busy_mode
+            .unwrap_or_else(|| self.shared.section::<BusySettings>("display").busy_input_mode.into());
         if let Some(running) = &self.running {
             match mode {
                 BusyMode::Steer if running.steer.offer(&input.text) => {
                     let turn_id = running.turn_id.clone();
-                    let _ = reply.send(Ok(Submitted { turn_id, status: SubmitStatus::Steered, position: None }));
+                    let _ =
+                        reply.send(Ok(Submitted { turn_id, status: SubmitStatus::Steered, position: None }));
                     return;
                 }
                 BusyMode::Interrupt => running.interrupt.raise(InterruptCause::NewMessage),
@@ -211,7 +217,9 @@ impl SessionActor {
 
     async fn enqueue(&mut self, input: SubmitInput) -> Result<Submitted, EngineError> {
         if self.queue.len() >= MAX_WAITING {
-            return Err(EngineError::QueueFull { queued: u32::try_from(self.queue.len()).unwrap_or(u32::MAX) });
+            return Err(EngineError::QueueFull {
+                queued: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            });
         }
         let waiting = Waiting { turn_id: TurnId::mint(), input };
         self.shared.deps.db.push_input(waiting.to_row(self.shared.deps.clock.now())).await?;
@@ -269,6 +277,7 @@ impl SessionActor {
             principal: input.principal,
             client_message_id: input.client_message_id,
             options: input.options,
+            queued_input: reply.is_none().then(|| turn_id.as_str().to_owned()),
             accepted: Accepted::new(turn_id, reply),
         };
         let history = std::mem::take(&mut self.history);

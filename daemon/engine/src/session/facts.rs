@@ -6,15 +6,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_context::{PromptInputs, PromptParts, Restore, build_prompt, restore};
-use hermes_core::{SessionId, SessionInfo, SessionOptions};
+use hermes_context::{
+    ModelSwitch, PromptExtras, PromptInputs, PromptParts, ReadCheck, Restore, build_prompt, restore,
+    switch_model,
+};
+use hermes_core::{Instant, SessionId, SessionInfo, SessionOptions};
 use hermes_providers::{PrefixCache, Route, RouteChoice, ToolList};
 use hermes_state::{NewSession, StoredSession};
-use hermes_tools::{ResultLimits, SessionTools, ToolsetChoice, Workspace};
+use hermes_tools::{
+    ResultLimits, SessionTools, ToolSettings, ToolsetChoice, ToolsetSettings, Workspace, WorkspaceInput,
+};
 use tracing::{info, warn};
 
 use crate::api::EngineError;
 use crate::engine::Shared;
+use crate::session::git::GitFacts;
 
 /// The surface of a session that names none.
 const DEFAULT_PLATFORM: &str = "cli";
@@ -57,7 +63,7 @@ impl SessionFacts {
             provider: self.route.provider.clone(),
             title: self.title.clone(),
             cwd: Some(self.cwd.display().to_string()),
-            tools: self.tools.names().map(str::to_owned).collect(),
+            tools: self.tools.names().to_vec(),
             running: false,
             yolo: false,
         }
@@ -74,35 +80,30 @@ impl SessionFacts {
         let id = SessionId::mint(&deps.local.stamp(now));
         let platform = platform_of(options);
         let mut warnings = Vec::new();
-        let route = shared.route(&RouteChoice {
-            provider: options.provider.as_deref(),
-            model: options.model.as_deref(),
-        })?;
+        let route = shared
+            .route(&RouteChoice { provider: options.provider.as_deref(), model: options.model.as_deref() })?;
         let (cwd, cwd_is_fallback) = working_directory(shared, options.cwd.as_deref())?;
-        let tools = shared.deps.dispatcher.registry().open_session(&ToolsetChoice {
-            explicit: options.toolsets.as_deref(),
-            platform: &platform,
-            settings: &shared.section_at(""),
-        });
+        let tools = choose_tools(shared, options, &platform);
         warnings.extend(tools.warnings().iter().cloned());
-        let prompt = Renderer { shared, route: &route, tools: &tools, platform: &platform, cwd: &cwd }
-            .render(options.skip_context, cwd_is_fallback, &mut warnings);
-        let workspace = hermes_tools::git_facts(&cwd);
+        let prompt =
+            Renderer { shared, route: &route, tools: &tools, platform: &platform, cwd: &cwd, began: now }
+                .render(options.skip_context, cwd_is_fallback, &mut warnings);
+        let git = GitFacts::of(&cwd);
         let unsaved = NewSession {
             id: id.clone(),
             source: options.source.clone().unwrap_or_else(|| platform.clone()),
-            platform: platform.clone(),
+            platform: Some(platform.clone()),
             user_id: None,
             model: route.model.clone(),
             provider: route.provider.clone(),
             base_url: route.base_url.clone(),
             system_prompt: prompt.clone(),
-            tool_names: tools.names().map(str::to_owned).collect(),
-            tool_schemas: tools.schemas_json().to_owned(),
+            tool_names: tools.names().to_vec(),
+            tool_schemas: tools.json().to_string(),
             parent: None,
             cwd: Some(cwd.display().to_string()),
-            git_branch: workspace.branch,
-            git_repo_root: workspace.root.map(|root| root.display().to_string()),
+            git_branch: git.branch,
+            git_repo_root: git.root.map(|root| root.display().to_string()),
             title: title.clone(),
             started_at: now,
             profile_name: deps.home.profile().to_string(),
@@ -122,35 +123,38 @@ impl SessionFacts {
         let route = stored_route(shared, &stored, options, &mut warnings)?;
         let cwd = stored_directory(shared, &stored, options, &mut warnings)?;
         let platform = stored.platform.clone().unwrap_or_else(|| platform_of(options));
-        let (tools, tools_are_new) = match SessionTools::restore(&stored.tool_names, &stored.tool_schemas) {
+        let (tools, tools_are_new) = match frozen_tools(&stored) {
             Some(tools) => (tools, false),
-            None => {
-                let choice = ToolsetChoice {
-                    explicit: options.toolsets.as_deref(),
-                    platform: &platform,
-                    settings: &shared.section_at(""),
-                };
-                (shared.deps.dispatcher.registry().open_session(&choice), true)
-            }
+            None => (choose_tools(shared, options, &platform), true),
         };
-        let renderer = Renderer { shared, route: &route, tools: &tools, platform: &platform, cwd: &cwd };
+        let renderer = Renderer {
+            shared,
+            route: &route,
+            tools: &tools,
+            platform: &platform,
+            cwd: &cwd,
+            began: stored.started_at,
+        };
         let state = restore(stored.system_prompt.as_deref(), &route.model, &route.provider);
         let (prompt, prompt_changed) = match (state, stored.system_prompt.clone()) {
             (Restore::Present, Some(prompt)) => (prompt, false),
+            (Restore::StaleRuntime, Some(prompt)) => {
+                info!(session = %stored.id, model = %route.model, "the session goes on with another model");
+                let switched = renderer.switch(&prompt);
+                (
+                    switched.unwrap_or_else(|| renderer.render(options.skip_context, false, &mut warnings)),
+                    true,
+                )
+            }
             (state, _) => {
-                if matches!(state, Restore::StaleRuntime) {
-                    info!(session = %stored.id, "the stored prompt names another model; rebuilding it");
-                } else {
-                    warn!(session = %stored.id, ?state, "the session has no usable prompt; rebuilding it");
-                }
+                warn!(session = %stored.id, ?state, "the session has no usable prompt; rendering one");
                 (renderer.render(options.skip_context, false, &mut warnings), true)
             }
         };
         if tools_are_new {
             info!(session = %stored.id, "the session has no frozen tools; choosing them now");
         }
-        let mut facts =
-            Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, options);
+        let mut facts = Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, options);
         facts.prompt_changed = prompt_changed || tools_are_new;
         Ok(Opened { facts, warnings })
     }
@@ -167,9 +171,14 @@ impl SessionFacts {
         options: &SessionOptions,
     ) -> Self {
         Self {
-            workspace: Arc::new(Workspace::new(&id, cwd.clone(), options.client_env.clone())),
+            workspace: Arc::new(Workspace::new(WorkspaceInput {
+                session_id: id.clone(),
+                cwd: cwd.clone(),
+                user_home: Some(shared.deps.machine.user_home.clone()),
+                client_env: options.client_env.clone(),
+            })),
             limits: ResultLimits::for_window(route.context_window),
-            tool_list: ToolList::new(tools.schemas()),
+            tool_list: ToolList::frozen(tools.schemas(), tools.json()),
             prefix: PrefixCache::default(),
             streaming: true,
             unsaved: None,
@@ -191,12 +200,13 @@ struct Renderer<'a> {
     tools: &'a SessionTools,
     platform: &'a str,
     cwd: &'a Path,
+    /// When the session began: its date stands in the prompt.
+    began: Instant,
 }
 
 impl Renderer<'_> {
     fn render(&self, skip_context: bool, cwd_is_fallback: bool, notices: &mut Vec<String>) -> String {
         let deps = &self.shared.deps;
-        let names: Vec<String> = self.tools.names().map(str::to_owned).collect();
         let built = build_prompt(&PromptInputs {
             home: &deps.home,
             cwd: self.cwd,
@@ -205,16 +215,58 @@ impl Renderer<'_> {
             model: &self.route.model,
             provider: &self.route.provider,
             window: self.route.context_window,
-            tool_names: &names,
-            settings: &self.shared.section_at(""),
+            tool_names: self.tools.names(),
+            settings: &self.shared.section(""),
             parts: &PromptParts::default(),
-            now: &deps.local.date(deps.clock.now()),
+            now: &deps.local.date(self.began),
             machine: &deps.machine,
             skip_context,
             system_message: None,
+            extra: &PromptExtras { may_read: Some(self.read_check()), ..PromptExtras::default() },
         });
         notices.extend(built.notices);
         built.text
+    }
+
+    /// The stored prompt with only its model-dependent parts changed.
+    fn switch(&self, stored: &str) -> Option<String> {
+        switch_model(
+            stored,
+            &ModelSwitch {
+                model: &self.route.model,
+                provider: &self.route.provider,
+                tool_names: self.tools.names(),
+                settings: &self.shared.section("agent"),
+            },
+        )
+    }
+
+    /// A project file that links to a secret is not the project's to show.
+    fn read_check(&self) -> ReadCheck {
+        let policy = self.shared.deps.dispatcher.services().policy.clone();
+        Arc::new(move |path| policy.paths().check_read(path).map_err(|refusal| refusal.to_string()))
+    }
+}
+
+fn choose_tools(shared: &Shared, options: &SessionOptions, platform: &str) -> SessionTools {
+    let settings = shared.deps.settings.borrow().clone();
+    let choice = ToolsetChoice {
+        explicit: options.toolsets.as_deref(),
+        platform,
+        settings: &ToolsetSettings::from_settings(&settings),
+    };
+    shared.deps.dispatcher.registry().open_session(&choice, &ToolSettings::from_settings(&settings))
+}
+
+/// The tools that a stored session was opened with; `None` for the original's rows, which have no schemas.
+fn frozen_tools(stored: &StoredSession) -> Option<SessionTools> {
+    let (names, json) = (stored.tool_names.clone()?, stored.tool_schemas.as_deref()?);
+    match SessionTools::restore(names, json) {
+        Ok(tools) => Some(tools),
+        Err(error) => {
+            warn!(session = %stored.id, %error, "choosing the session's tools anew");
+            None
+        }
     }
 }
 
@@ -277,10 +329,10 @@ fn stored_route(
     let own_provider = stored.provider.as_deref().filter(|name| !name.is_empty() && *name != OFFLINE);
     let own_model = stored.model.as_deref().filter(|name| !name.is_empty());
     let (Some(provider), Some(model)) = (own_provider, own_model) else {
-        return shared.route(&explicit);
+        return Ok(shared.route(&explicit)?);
     };
     if explicit.provider.is_some() || explicit.model.is_some() {
-        return shared.route(&explicit);
+        return Ok(shared.route(&explicit)?);
     }
     match shared.route(&RouteChoice { provider: Some(provider), model: Some(model) }) {
         Ok(route) => Ok(route),

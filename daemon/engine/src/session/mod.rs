@@ -2,6 +2,7 @@
 
 mod actor;
 mod facts;
+mod git;
 mod queue;
 
 use std::sync::Arc;
@@ -22,17 +23,34 @@ const MAILBOX: usize = 64;
 /// What a session can be asked. Every command with an answer carries its own reply channel.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Submit { input: Box<SubmitInput>, reply: oneshot::Sender<Result<Submitted, EngineError>> },
-    Steer { text: String, reply: oneshot::Sender<bool> },
-    Interrupt { turn_id: Option<TurnId>, cause: InterruptCause, reply: oneshot::Sender<bool> },
-    Describe { reply: oneshot::Sender<Description> },
-    FindResult { turn_id: TurnId, reply: oneshot::Sender<Option<Arc<TurnResult>>> },
+    Submit {
+        input: Box<SubmitInput>,
+        reply: oneshot::Sender<Result<Submitted, EngineError>>,
+    },
+    Steer {
+        text: String,
+        reply: oneshot::Sender<bool>,
+    },
+    Interrupt {
+        turn_id: Option<TurnId>,
+        cause: InterruptCause,
+        reply: oneshot::Sender<bool>,
+    },
+    Describe {
+        reply: oneshot::Sender<Description>,
+    },
+    FindResult {
+        turn_id: TurnId,
+        reply: oneshot::Sender<Option<Arc<TurnResult>>>,
+    },
     /// A watcher detached.
     WatcherLeft,
     /// Start what waits in the durable queue.
     WakeQueue,
     /// End the actor if nothing runs, waits or watches; answers whether it did.
-    CloseIfIdle { reply: oneshot::Sender<bool> },
+    CloseIfIdle {
+        reply: oneshot::Sender<bool>,
+    },
 }
 
 /// A session as others see it.
@@ -61,10 +79,7 @@ pub(crate) struct Activity {
 }
 
 impl SessionHandle {
-    pub(crate) fn new(
-        id: SessionId,
-        stream: Arc<SessionStream>,
-    ) -> (Self, mpsc::Receiver<Command>) {
+    pub(crate) fn new(id: SessionId, stream: Arc<SessionStream>) -> (Self, mpsc::Receiver<Command>) {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         (Self { id, stream, mailbox, activity: Arc::default() }, inbox)
     }

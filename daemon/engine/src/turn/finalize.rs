@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hermes_context::{Closing, closing_rows, prompts};
 use hermes_core::{
-    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, InterruptCause, Message, MessageComplete,
-    MessageId, Role, TurnOutcome, TurnResult,
+    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, InterruptCause, Message,
+    MessageComplete, MessageId, Role, TurnOutcome, TurnResult,
 };
 use hermes_state::FinishTurn;
 use tracing::{info, warn};
@@ -137,11 +137,7 @@ fn interrupted(turn: &Turn, cx: &TurnCx<'_>, cause: InterruptCause, during_call:
             "The turn was stopped by the daemon."
         }
     };
-    Verdict {
-        error: Some(what.into()),
-        rows,
-        ..Verdict::new(reason, TurnOutcome::Interrupted(cause))
-    }
+    Verdict { error: Some(what.into()), rows, ..Verdict::new(reason, TurnOutcome::Interrupted(cause)) }
 }
 
 /// One more call, without tools, for what was found so far; else a plain message. Never silence.

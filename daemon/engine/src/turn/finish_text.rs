@@ -35,26 +35,25 @@ pub(crate) async fn run(
     }
     let reason = ExitReason::TextResponse { finish_reason: finish_name(&response.finish_reason) };
     let previewed = facts.streaming && response.streamed;
-    accept(turn, cx, text, reason, *response, previewed).await
+    let row = Message {
+        finish_reason: Some(response.finish_reason),
+        reasoning: response.reasoning,
+        reasoning_content: response.reasoning_content,
+        reasoning_details: response.reasoning_details,
+        ..Message::assistant(text, cx.now())
+    };
+    accept(turn, cx, row, reason, previewed).await
 }
 
 /// Makes the answer durable before the loop is left.
 async fn accept(
     turn: &mut Turn,
     cx: &TurnCx<'_>,
-    text: String,
+    row: Message,
     reason: ExitReason,
-    response: ModelResponse,
     previewed: bool,
 ) -> ControlFlow<Exit> {
-    let row = Message {
-        content: Some(text.clone().into()),
-        finish_reason: Some(response.finish_reason),
-        reasoning: response.reasoning,
-        reasoning_content: response.reasoning_content,
-        reasoning_details: response.reasoning_details,
-        ..Message::new(Role::Assistant, cx.now())
-    };
+    let text = row.text().into_owned();
     match turn.append(cx, vec![row]).await {
         Ok(ids) => ControlFlow::Break(match ids.first() {
             Some(&message_id) => Exit::Answered { text, reason, message_id, previewed },
@@ -69,15 +68,10 @@ async fn empty(turn: &mut Turn, cx: &TurnCx<'_>, response: &ModelResponse) -> Co
     let now = cx.now();
     if let Some(text) = turn.housekeeping_text.take() {
         let reason = ExitReason::FallbackPriorTurnContent;
-        return accept(turn, cx, text, reason, ModelResponse::default(), true).await;
+        return accept(turn, cx, Message::assistant(text, now), reason, true).await;
     }
-    let recent_results = turn
-        .history
-        .durable()
-        .iter()
-        .rev()
-        .take(RECENT_ROWS)
-        .any(|row| row.role == Role::Tool);
+    let recent_results =
+        turn.history.durable().iter().rev().take(RECENT_ROWS).any(|row| row.role == Role::Tool);
     if recent_results && response.reasoning.is_none() && !turn.recoveries.results_nudged {
         turn.recoveries.results_nudged = true;
         turn.history.push_ephemeral(Message::assistant(prompts::EMPTY_PLACEHOLDER, now));

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use hermes_context::prompts;
-use hermes_core::{ExitReason, EventPayload, Message, Role, ToolCall};
+use hermes_core::{EventPayload, ExitReason, Message, Role, ToolCall};
 use hermes_providers::ModelResponse;
 use hermes_tools::{SessionTools, parse_arguments, repair_name};
 use serde_json::json;
@@ -29,7 +29,7 @@ const REASONING_PREVIEW: usize = 500;
 #[derive(Debug)]
 pub(crate) enum Intake {
     Text(Box<ModelResponse>),
-    Tools(Batch),
+    Tools(Box<Batch>),
     Again,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Planned {
     pub(crate) refusal: Option<String>,
 }
 
-pub(crate) async fn run(
+pub(crate) fn run(
     turn: &mut Turn,
     cx: &TurnCx<'_>,
     facts: &SessionFacts,
@@ -91,7 +91,7 @@ pub(crate) async fn run(
     } else {
         turn.recoveries.unknown_tools = 0;
     }
-    ControlFlow::Continue(Intake::Tools(Batch { row, calls: plan.calls }))
+    ControlFlow::Continue(Intake::Tools(Box::new(Batch { row, calls: plan.calls })))
 }
 
 fn no_calls(turn: &mut Turn, cx: &TurnCx<'_>, response: Box<ModelResponse>) -> ControlFlow<Exit, Intake> {
@@ -110,14 +110,16 @@ fn no_calls(turn: &mut Turn, cx: &TurnCx<'_>, response: Box<ModelResponse>) -> C
         return ControlFlow::Break(Exit::Partial {
             reason: ExitReason::InvalidToolCalls,
             text: response.content.unwrap_or_default(),
-            advice: "The model kept announcing tool calls without making them. Try again, or use another model \
+            advice:
+                "The model kept announcing tool calls without making them. Try again, or use another model \
                      with `-m`."
-                .into(),
+                    .into(),
         });
     }
     let now = cx.now();
     let said = response.content.filter(|text| !text.trim().is_empty());
-    turn.history.push_ephemeral(Message::assistant(said.unwrap_or_else(|| prompts::NO_CALL_MADE.into()), now));
+    turn.history
+        .push_ephemeral(Message::assistant(said.unwrap_or_else(|| prompts::NO_CALL_MADE.into()), now));
     turn.history.push_ephemeral(Message::user(prompts::MAKE_THE_CALL, now));
     ControlFlow::Continue(Intake::Again)
 }
@@ -165,7 +167,7 @@ fn plan(calls: Vec<ToolCall>, tools: &SessionTools) -> Plan {
     let mut plan = Plan { calls: Vec::new(), renamed: Vec::new(), only_unknown: false, unparsable: false };
     let mut known = 0;
     for mut call in calls {
-        let refusal = match repair_name(&call.name, tools) {
+        let refusal = match repair_name(&call.name, tools.names()) {
             None => Some(unknown_tool(&call.name, tools)),
             Some(name) => {
                 known += 1;
@@ -203,8 +205,7 @@ fn unknown_tool(name: &str, tools: &SessionTools) -> String {
              not something to repeat.",
         );
     }
-    let names: Vec<&str> = tools.names().collect();
-    error_result(&format!("there is no tool `{name}`; the tools are: {}", names.join(", ")))
+    error_result(&format!("there is no tool `{name}`; the tools are: {}", tools.names().join(", ")))
 }
 
 fn error_result(text: &str) -> String {

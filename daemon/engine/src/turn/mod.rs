@@ -47,7 +47,7 @@ pub(crate) async fn run(
 ) -> TurnEnd {
     let cx = TurnCx { shared, stream, interrupt: &interrupt, steer: &steer };
     let mut turn = match setup::run(&cx, &mut facts, history, input).await {
-        setup::Setup::Ready(turn) => turn,
+        setup::Setup::Ready(turn) => *turn,
         setup::Setup::Refused { history, result } => {
             return TurnEnd { facts, history, result, pending_steer: steer.close() };
         }
@@ -74,7 +74,7 @@ async fn iteration(turn: &mut Turn, cx: &TurnCx<'_>, facts: &mut SessionFacts) -
     announce_call::run(turn, cx, facts, &request);
     match model_call::run(turn, cx, facts, request).await? {
         model_call::Outcome::Again => ControlFlow::Continue(()),
-        model_call::Outcome::Answer(answer) => match intake::run(turn, cx, facts, answer).await? {
+        model_call::Outcome::Answer(answer) => match intake::run(turn, cx, facts, answer)? {
             intake::Intake::Again => ControlFlow::Continue(()),
             intake::Intake::Tools(batch) => tool_round::run(turn, cx, facts, batch).await,
             intake::Intake::Text(answer) => finish_text::run(turn, cx, facts, answer).await,

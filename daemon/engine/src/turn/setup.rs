@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use hermes_context::{legal, repair_history};
 use hermes_core::{
-    Content, ExitReason, EventPayload, Message, MessageComplete, Role, SessionId, TurnOutcome, TurnResult, Usage,
+    Content, EventPayload, ExitReason, Message, MessageComplete, Role, SessionId, TurnOutcome, TurnResult,
+    Usage,
 };
 use hermes_providers::RetrySettings;
 use hermes_state::{BeginTurn, BeginTurnError, StateError, TurnKey};
@@ -23,7 +24,7 @@ use crate::turn::{Turn, TurnCx, TurnInput};
 
 /// What came of the set-up.
 pub(crate) enum Setup {
-    Ready(Turn),
+    Ready(Box<Turn>),
     Refused { history: Vec<Arc<Message>>, result: Option<Arc<TurnResult>> },
 }
 
@@ -45,10 +46,11 @@ pub(crate) async fn run(
         client_message_id: input.client_message_id.clone(),
         user: user.clone(),
         started_at,
+        queued_input: input.queued_input.clone(),
     };
     let begun = match store_session(cx, facts).await {
         Ok(()) => deps.db.begin_turn(begin).await,
-        Err(error) => Err(BeginTurnError::Storage(error)),
+        Err(error) => Err(BeginTurnError::State(error)),
     };
     let begun = match begun {
         Ok(begun) => begun,
@@ -56,7 +58,11 @@ pub(crate) async fn run(
             input.accepted.answer(Ok(Submitted { turn_id, status: SubmitStatus::Done, position: None }));
             return Setup::Refused { history, result: None };
         }
-        Err(BeginTurnError::Storage(error)) => {
+        Err(error) => {
+            let error = match error {
+                BeginTurnError::State(error) => error,
+                other => StateError::Io { detail: other.to_string() },
+            };
             let result = refused(cx, facts, &input, &error);
             input.accepted.answer(Err(EngineError::Storage(error)));
             return Setup::Refused { history, result: Some(result) };
@@ -85,11 +91,7 @@ pub(crate) async fn run(
     let settings = TurnSettings::freeze(&agent, retries.api_max_retries, &input.options);
     let turn = Turn {
         id: input.turn_id.clone(),
-        key: TurnKey {
-            session_id: facts.id.clone(),
-            turn_id: input.turn_id,
-            generation: begun.generation,
-        },
+        key: TurnKey { session_id: facts.id.clone(), turn_id: input.turn_id, generation: begun.generation },
         principal: input.principal,
         options: input.options,
         settings,
@@ -111,9 +113,10 @@ pub(crate) async fn run(
         last_reasoning: None,
         model_s: 0.0,
         tools_s: 0.0,
+        guard: Arc::default(),
     };
     turn.emit(cx, EventPayload::MessageStart { model: facts.route.model.clone() });
-    Setup::Ready(turn)
+    Setup::Ready(Box::new(turn))
 }
 
 /// Creates the session's row with its first turn, and renews a prompt that had to be rebuilt.

@@ -6,6 +6,7 @@ use hermes_core::{
     EventPayload, Instant, Message, MessageId, Principal, TurnId, TurnOptions, TurnResult, Usage,
 };
 use hermes_state::{StateError, TurnKey, TurnWrite, UsageDelta};
+use hermes_tools::TurnGuard;
 use tokio::sync::oneshot;
 
 use crate::api::{EngineError, SubmitStatus, Submitted};
@@ -25,6 +26,8 @@ pub(crate) struct TurnInput {
     pub(crate) principal: Principal,
     pub(crate) client_message_id: Option<String>,
     pub(crate) options: TurnOptions,
+    /// The queue entry that this input was, if it had to wait.
+    pub(crate) queued_input: Option<String>,
     pub(crate) accepted: Accepted,
 }
 
@@ -37,7 +40,10 @@ pub(crate) struct Accepted {
 
 impl Accepted {
     /// With `reply: None` nobody waits: the input came from the queue.
-    pub(crate) fn new(turn_id: TurnId, reply: Option<oneshot::Sender<Result<Submitted, EngineError>>>) -> Self {
+    pub(crate) fn new(
+        turn_id: TurnId,
+        reply: Option<oneshot::Sender<Result<Submitted, EngineError>>>,
+    ) -> Self {
         Self { turn_id, reply }
     }
 
@@ -127,6 +133,8 @@ pub(crate) struct Turn {
     pub(crate) last_reasoning: Option<String>,
     pub(crate) model_s: f64,
     pub(crate) tools_s: f64,
+    /// Watches for calls that go in circles.
+    pub(crate) guard: Arc<TurnGuard>,
 }
 
 impl Turn {

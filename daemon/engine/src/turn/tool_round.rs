@@ -22,7 +22,7 @@ pub(crate) async fn run(
     turn: &mut Turn,
     cx: &TurnCx<'_>,
     facts: &SessionFacts,
-    batch: Batch,
+    batch: Box<Batch>,
 ) -> ControlFlow<Exit> {
     let said = batch.row.text().trim().to_owned();
     let asked_by = match turn.append(cx, vec![batch.row]).await {
@@ -31,7 +31,8 @@ pub(crate) async fn run(
     };
     if !said.is_empty() {
         let already_streamed = facts.streaming;
-        let interim = EventPayload::MessageInterim { text: said.clone(), already_streamed, message_id: asked_by };
+        let interim =
+            EventPayload::MessageInterim { text: said.clone(), already_streamed, message_id: asked_by };
         turn.emit(cx, interim);
     }
     turn.recoveries.results_nudged = false;
@@ -40,7 +41,7 @@ pub(crate) async fn run(
     let mut only_housekeeping = true;
     for planned in batch.calls {
         only_housekeeping &= is_housekeeping(&planned.call.name);
-        let context = cx.shared.deps.dispatcher.preview(&planned.call);
+        let context = cx.shared.deps.dispatcher.preview(&facts.tools, &planned.call);
         turn.emit(
             cx,
             EventPayload::ToolStart {
@@ -51,7 +52,7 @@ pub(crate) async fn run(
             },
         );
         let result = one_call(turn, cx, facts, &planned, used_chars).await;
-        used_chars += result.content.chars().count();
+        used_chars += result.chars;
         if let Err(error) = record(turn, cx, &planned.call, result).await {
             return ControlFlow::Break(Exit::not_durable(&error));
         }
@@ -88,6 +89,7 @@ async fn one_call(
         cancel: cx.interrupt.token().child_token(),
         limits: facts.limits,
         batch_used: used_chars,
+        guard: Arc::clone(&turn.guard),
     };
     let span = info_span!("tool_call", tool = %call.name, call = %call.id);
     let result = cx.shared.deps.dispatcher.call(call_cx, call).instrument(span).await;
@@ -129,6 +131,7 @@ fn without_running(call: &ToolCall, content: String, status: ToolStatus) -> Call
     CallResult {
         call_id: call.id.clone(),
         name: call.name.clone(),
+        chars: content.chars().count(),
         content,
         status,
         effect: EffectDisposition::None,

@@ -10,7 +10,9 @@ pub(super) enum Answer {
     /// The provider's content filter.
     Refused,
     /// Text that stopped at the length limit, or with the network.
-    TruncatedText { network: bool },
+    TruncatedText {
+        network: bool,
+    },
     /// A tool call that stopped half-way; it must not run.
     TruncatedCall,
     /// The stream broke and took a tool call with it.
@@ -75,7 +77,7 @@ pub(super) fn error(error: &CallError, stream_retry_left: bool) -> AfterError {
     if !broke_off {
         return AfterError::RetryOrFail;
     }
-    if !error.streamed_text.is_empty() {
+    if !error.streamed_text.is_empty() && !error.tool_in_flight {
         return AfterError::ContinuePartial;
     }
     // A connection that was never made is not a broken stream; it gets the slower, announced retries.
@@ -157,7 +159,8 @@ mod tests {
 
     #[test]
     fn pieces_join_without_gluing_sentences() {
-        let join = |parts: &[&str]| join_fragments(&parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let join =
+            |parts: &[&str]| join_fragments(&parts.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(join(&["one two", " three"]), "one two three");
         assert_eq!(join(&["inter", "rupted"]), "interrupted");
         assert_eq!(join(&["the end", "Next"]), "the end\nNext");

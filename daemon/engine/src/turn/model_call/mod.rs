@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hermes_context::prompts;
 use hermes_core::{
-    ExitReason, FinishReason, InterruptCause, Message, Usage, CostStatus, EventPayload, NoticeLevel,
+    CostStatus, EventPayload, ExitReason, FinishReason, InterruptCause, Message, NoticeLevel, Usage,
 };
 use hermes_providers::{CallError, FailureClass, ModelResponse, retry};
 use hermes_state::UsageDelta;
@@ -22,7 +22,7 @@ use crate::session::SessionFacts;
 use crate::turn::preflight_gate::Sendable;
 use crate::turn::{Exit, Turn, TurnCx};
 
-use judge::{Answer, AfterError};
+use judge::{AfterError, Answer};
 
 /// Most continuations of one answer that hit its length limit or lost its stream (spec 10 §8).
 const MAX_CONTINUATIONS: u32 = 3;
@@ -166,7 +166,7 @@ fn continue_text(
     if turn.recoveries.length_continuations > MAX_CONTINUATIONS {
         return ControlFlow::Break(Exit::Partial {
             reason: ExitReason::Truncated,
-            text: judge::join_fragments(&turn.fragments),
+            text: join_fragments(&turn.fragments),
             advice: format!(
                 "The answer was cut off {} times and is incomplete. Ask for it in parts, or raise `model.max_tokens`.",
                 MAX_CONTINUATIONS + 1
@@ -218,7 +218,8 @@ fn tell_dropped(turn: &Turn, cx: &TurnCx<'_>, names: &[String]) {
     if names.is_empty() {
         return;
     }
-    let text = format!("The connection broke while {} was being called; it was not executed.", names.join(", "));
+    let text =
+        format!("The connection broke while {} was being called; it was not executed.", names.join(", "));
     turn.emit(cx, EventPayload::StatusUpdate { kind: "warn", text });
 }
 
@@ -253,7 +254,8 @@ fn announce_wait(turn: &Turn, cx: &TurnCx<'_>, wait: Duration, error: &CallError
     let seconds = wait.as_secs_f64();
     let text = format!("{} Trying again in {seconds:.0} s.", error.message);
     if seconds > 60.0 {
-        let notice = EventPayload::NotificationShow { text, level: NoticeLevel::Warn, key: None, ttl_ms: None };
+        let notice =
+            EventPayload::NotificationShow { text, level: NoticeLevel::Warn, key: None, ttl_ms: None };
         turn.emit(cx, notice);
     } else {
         turn.emit(cx, EventPayload::StatusUpdate { kind: "lifecycle", text });

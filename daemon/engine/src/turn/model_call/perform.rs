@@ -66,7 +66,7 @@ impl StreamSink for EventSink<'_> {
             }
             StreamDelta::Reasoning(text) => EventPayload::ReasoningDelta { text: text.to_owned() },
             StreamDelta::ToolGenerating { name } => EventPayload::ToolGenerating { name: name.to_owned() },
-            StreamDelta::Waiting { seconds } => EventPayload::StatusUpdate {
+            StreamDelta::Waiting { seconds, .. } => EventPayload::StatusUpdate {
                 kind: "lifecycle",
                 text: format!("Waiting for {} for {seconds} s.", self.model),
             },
