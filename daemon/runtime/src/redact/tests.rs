@@ -124,6 +124,8 @@ fn headers_urls_and_bot_tokens_are_masked() {
     for (text, expected) in [
         ("Authorization: Bearer abcdef1234567890", "Authorization: Bearer ***"),
         ("curl -H \"Authorization: Basic dXNlcjpwYXNz\" x", "curl -H \"Authorization: Basic ***\" x"),
+        ("Proxy-Authorization: Basic dXNlcjpwYXNz", "Proxy-Authorization: Basic ***"),
+        ("redis://:s3cretpw@localhost:6379/0", "redis://:***@localhost:6379/0"),
         ("'authorization': 'token abc123456'", "'authorization': 'token ***'"),
         ("x-api-key: 0a1b2c3d4e5f\r\nhost: x", "x-api-key: ***\r\nhost: x"),
         ("-H 'X-Auth-Token: 0a1b2c3d4e5f'", "-H 'X-Auth-Token: ***'"),
@@ -165,6 +167,28 @@ fn private_keys_lose_their_lines_but_not_their_number() {
         shown("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n"),
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n"
     );
+}
+
+#[test]
+fn text_inside_json_is_seen_through_its_escapes() {
+    let dump =
+        "A=1\nOPENAI_API_KEY=sk-abcdefabcdef123456\nDB_PASSWORD=hunter2\n{\"api_key\": \"a1b2c3d4e5f6\"}";
+    let masked = "A=1\nOPENAI_API_KEY=sk-abc...3456\nDB_PASSWORD=***\n{\"api_key\": \"***\"}";
+    let json = |text: &str| serde_json::json!({ "output": text }).to_string();
+    assert_eq!(shown(&json(dump)), json(masked));
+}
+
+#[test]
+fn hashes_and_public_keys_survive() {
+    for text in [
+        "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        "commit 235155e9c8d7f6a5b4c3d2e1f0a9b8c7d6e5f4a3",
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7VJTUt9Us8cKj user@host",
+        "public_key: abcdef123456\ntotal_tokens=99999 TOKEN_LIMIT=4096",
+        "GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN }}",
+    ] {
+        assert_eq!(shown(text), text);
+    }
 }
 
 #[test]
