@@ -7,7 +7,6 @@ use std::time::Duration;
 use hermes_config::Settings;
 use hermes_core::{Clock, Epoch, Instant};
 use hermes_engine::Engine;
-use hermes_runtime::Tasks;
 use hermes_state::Db;
 use tokio::sync::{mpsc, watch};
 
@@ -27,7 +26,6 @@ pub struct ServerDeps {
     /// The model of a session that names none, for `Status`.
     pub model: Arc<dyn DefaultModel>,
     pub clock: Arc<dyn Clock>,
-    pub tasks: Tasks,
     pub clients: Clients,
     pub notices: Notices,
     pub logs: LogFeed,

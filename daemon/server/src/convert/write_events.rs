@@ -7,8 +7,8 @@ use hermes_proto::v1::event::Payload;
 
 use super::write_turns;
 
-/// What a person may answer to an approval. Approving for good is offered by the approval rules only.
-const APPROVAL_CHOICES: [&str; 3] = ["once", "session", "deny"];
+/// What a person may answer to an approval. Wider answers come with the rules that remember them.
+const APPROVAL_CHOICES: [&str; 2] = ["once", "deny"];
 
 pub(crate) fn event(event: &Event) -> wire::Event {
     wire::Event {

@@ -44,7 +44,7 @@ pub(crate) fn hit(hit: SearchHit) -> wire::SearchHit {
     wire::SearchHit {
         session_id: hit.session_id.to_string(),
         message_id: hit.message_id.0,
-        role: hit.role,
+        role: hit.role.as_str().to_owned(),
         snippet: hit.snippet,
         timestamp: hit.timestamp.unix_seconds(),
         title: hit.title,

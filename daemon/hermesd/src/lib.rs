@@ -1,0 +1,27 @@
+//! The daemon of one profile: it takes the profile's lock, puts the parts together, serves, and ends
+//! without losing a turn.
+//!
+//! This is the only crate that may name all others. It decides nothing about turns, prompts, tools or
+//! rows: it owns the process (lock, signals, logs, readiness, drain) and the wiring.
+//!
+//! Start with [`run`]: its steps are the daemon's life, in order.
+
+mod args;
+mod detach;
+mod failure;
+mod lock;
+mod logs;
+mod notify;
+mod private_file;
+mod process;
+mod run;
+mod runtime_files;
+#[cfg(test)]
+mod schema;
+mod settings;
+mod stop;
+mod wiring;
+
+pub use args::{CommandLine, RunArgs, Surroundings};
+pub use failure::{EXIT_CONFIG, EXIT_FAILURE, EXIT_RESTART};
+pub use run::run;
