@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
-    CommandOutput, CommandSpec, DaemonEnv, Redactor, SecretScope, SessionKey, Tasks, TerminalBackend,
-    TerminalError,
+    CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, Redactor, SecretScope,
+    SessionKey, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -170,8 +170,14 @@ pub(crate) fn call(name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-fn policy(_home: &Path) -> hermes_runtime::Policy {
-    hermes_runtime::Policy
+fn policy(user_home: &Path) -> Policy {
+    Policy::new(PathPolicy::new(PathPolicyInput {
+        home: user_home.join(".hermes/profiles/mine"),
+        root: user_home.join(".hermes"),
+        user_home: user_home.to_owned(),
+        safe_root: None,
+        temp_dir: std::env::temp_dir(),
+    }))
 }
 
 /// Answers every command with a prepared output and remembers what it was given.

@@ -99,9 +99,20 @@ pub enum ResultCap {
 /// What a call would touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnedEffect {
-    Command { command: String, cwd: PathBuf },
-    Write { path: PathBuf },
-    Read { path: PathBuf },
+    Command {
+        command: String,
+        cwd: PathBuf,
+    },
+    Write {
+        path: PathBuf,
+    },
+    /// A write by a call that says that it means another profile's file.
+    CrossProfileWrite {
+        path: PathBuf,
+    },
+    Read {
+        path: PathBuf,
+    },
 }
 
 impl OwnedEffect {
@@ -110,6 +121,7 @@ impl OwnedEffect {
         match self {
             Self::Command { command, cwd } => Effect::Command { command, cwd },
             Self::Write { path } => Effect::Write { path },
+            Self::CrossProfileWrite { path } => Effect::CrossProfileWrite { path },
             Self::Read { path } => Effect::Read { path },
         }
     }
@@ -118,7 +130,9 @@ impl OwnedEffect {
     pub fn subject(&self) -> String {
         match self {
             Self::Command { command, .. } => command.clone(),
-            Self::Write { path } | Self::Read { path } => path.display().to_string(),
+            Self::Write { path } | Self::CrossProfileWrite { path } | Self::Read { path } => {
+                path.display().to_string()
+            }
         }
     }
 }

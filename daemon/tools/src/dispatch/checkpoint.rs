@@ -18,7 +18,7 @@ fn written_directories(effects: &[OwnedEffect]) -> Vec<&Path> {
     let mut directories: Vec<&Path> = effects
         .iter()
         .filter_map(|effect| match effect {
-            OwnedEffect::Write { path } => path.parent(),
+            OwnedEffect::Write { path } | OwnedEffect::CrossProfileWrite { path } => path.parent(),
             OwnedEffect::Read { .. } | OwnedEffect::Command { .. } => None,
         })
         .collect();

@@ -539,3 +539,56 @@ async fn a_plan_knows_names_and_arguments_as_the_pipeline_does() {
     let plain: Vec<_> = segments.into_iter().map(|segment| (segment.calls, segment.parallel)).collect();
     assert_eq!(plain, [(0..2, true), (2..6, false)]);
 }
+
+#[tokio::test]
+async fn the_policy_judges_every_effect() {
+    let bench = Bench::new();
+    let outside = bench.outside.join("x.txt");
+    let hermes = bench.outside.parent().unwrap().join("home/.hermes");
+    let theirs = hermes.join("profiles/theirs/skills/x.md");
+    std::fs::create_dir_all(hermes.join("profiles/mine")).unwrap();
+    std::fs::write(hermes.join("profiles/mine/.env"), "KEY=value\n").unwrap();
+    std::os::unix::fs::symlink(&bench.outside, bench.root.join("way_out")).unwrap();
+    bench.write(".env", "KEY=value\n");
+    let write = |path: &Path| json!({ "path": path, "content": "x" });
+    let mut across = write(&theirs);
+    across["cross_profile"] = json!(true);
+    let edit = json!({ "path": outside, "old_string": "a", "new_string": "b" });
+    let own_env = hermes.join("profiles/mine/.env");
+    // Name, arguments, and whether it is allowed without and with yolo.
+    for (name, arguments, plain, yolo) in [
+        ("write_file", write(Path::new("inside.txt")), true, true),
+        ("write_file", write(&outside), false, true),
+        ("write_file", write(Path::new("../outside/y.txt")), false, true),
+        ("write_file", write(Path::new("way_out/z.txt")), false, true),
+        ("write_file", write(&own_env), false, false),
+        ("write_file", write(&theirs), false, false),
+        ("write_file", across, false, true),
+        ("write_file", write(Path::new("/etc/hermes-test")), false, false),
+        ("patch", edit, false, true),
+        ("read_file", json!({ "path": ".env" }), false, false),
+        ("read_file", json!({ "path": own_env }), false, false),
+        ("read_file", json!({ "path": "/proc/self/environ" }), false, false),
+        ("read_file", json!({ "path": "/dev/zero" }), false, false),
+        ("terminal", json!({ "command": "ls" }), false, true),
+    ] {
+        for (yolo, allowed) in [(false, plain), (true, yolo)] {
+            let cx = CallCx { yolo, ..bench.cx() };
+            let result = bench.dispatcher.call(cx, &call(name, &arguments.to_string())).await;
+            let blocked = result.status == ToolStatus::Blocked;
+            assert_eq!(!blocked, allowed, "{name} {arguments} yolo {yolo}: {}", result.content);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_command_has_the_shape_of_a_commands_result() {
+    let bench = Bench::new();
+    let value = bench.json("terminal", json!({ "command": "rm -rf x" })).await;
+    assert_eq!(
+        (&value["output"], &value["exit_code"], &value["status"]),
+        (&json!(""), &json!(-1), &json!("blocked"))
+    );
+    assert!(value["error"].as_str().unwrap().contains("--yolo"));
+    assert!(bench.backend.specs.lock().unwrap().is_empty());
+}

@@ -68,7 +68,7 @@ pub(super) fn reach(
 fn touch(effect: OwnedEffect) -> Option<Touch> {
     let (path, writes) = match effect {
         OwnedEffect::Read { path } => (path, false),
-        OwnedEffect::Write { path } => (path, true),
+        OwnedEffect::Write { path } | OwnedEffect::CrossProfileWrite { path } => (path, true),
         OwnedEffect::Command { .. } => return None,
     };
     let path = if FOLDS_CASE { path.to_string_lossy().to_lowercase().into() } else { path };

@@ -17,9 +17,12 @@ mod write_guards;
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+pub(crate) use self::text::first_chars;
+use crate::arguments::read::{flag, text};
 use crate::tool::{OwnedEffect, Tool};
 use crate::workspace::{ResolvedPath, Workspace};
-pub(crate) use text::first_chars;
 
 /// The tools of the set `file`.
 pub fn file_tools() -> Vec<Arc<dyn Tool>> {
@@ -35,6 +38,17 @@ const TOOLSET: &str = "file";
 
 /// How a schema describes a path.
 const PATH_HELP: &str = "Absolute, ~/..., or relative to the session's directory";
+
+/// How a schema describes the switch of a write into another profile.
+const CROSS_PROFILE_HELP: &str = "Only to change another profile's files";
+
+/// The one path that a call writes.
+fn write_effect(workspace: &Workspace, arguments: &Value) -> Result<Vec<OwnedEffect>, String> {
+    let meant = flag(arguments, "cross_profile");
+    path_effect(workspace, text(arguments, "path"), |path| {
+        if meant { OwnedEffect::CrossProfileWrite { path } } else { OwnedEffect::Write { path } }
+    })
+}
 
 /// Resolves a written path, with the error as the model reads it.
 fn resolve(workspace: &Workspace, written: &str) -> Result<ResolvedPath, String> {

@@ -12,7 +12,7 @@ use super::lint::{self, Syntax};
 use super::open::{open_failed, write_failed};
 use super::stale::{self, Extent};
 use super::text::{BOM, LineEnding, decode};
-use super::{PATH_HELP, TOOLSET, atomic, diff, path_effect, resolve, write_guards};
+use super::{CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, resolve, write_effect, write_guards};
 use crate::arguments::read::text;
 use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
@@ -51,6 +51,7 @@ impl Tool for WriteFile {
                 "properties": {
                     "path": { "type": "string", "description": PATH_HELP },
                     "content": { "type": "string", "description": "The complete content, without line numbers" },
+                    "cross_profile": { "type": "boolean", "description": CROSS_PROFILE_HELP },
                 },
                 "required": ["path", "content"],
             })),
@@ -67,7 +68,7 @@ impl Tool for WriteFile {
     }
 
     fn effect(&self, arguments: &Value, workspace: &Workspace) -> Result<Vec<OwnedEffect>, String> {
-        path_effect(workspace, text(arguments, "path"), |path| OwnedEffect::Write { path })
+        write_effect(workspace, arguments)
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {

@@ -16,7 +16,7 @@ use super::lint::{self, Syntax};
 use super::open::{open_failed, open_regular, plain, write_failed};
 use super::stale::{self, Extent};
 use super::text::{BOM, LineEnding, decode};
-use super::{PATH_HELP, TOOLSET, atomic, diff, path_effect, resolve, write_guards};
+use super::{CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, resolve, write_effect, write_guards};
 use crate::arguments::read::{flag, text};
 use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
@@ -63,6 +63,7 @@ impl Tool for Patch {
                     "old_string": { "type": "string", "description": "Text to replace, without line numbers" },
                     "new_string": { "type": "string", "description": "Text to put there; empty deletes" },
                     "replace_all": { "type": "boolean", "description": "Replace every occurrence" },
+                    "cross_profile": { "type": "boolean", "description": CROSS_PROFILE_HELP },
                 },
                 "required": ["path", "old_string", "new_string"],
             })),
@@ -78,7 +79,7 @@ impl Tool for Patch {
     }
 
     fn effect(&self, arguments: &Value, workspace: &Workspace) -> Result<Vec<OwnedEffect>, String> {
-        path_effect(workspace, text(arguments, "path"), |path| OwnedEffect::Write { path })
+        write_effect(workspace, arguments)
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {

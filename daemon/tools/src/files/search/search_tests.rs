@@ -218,3 +218,14 @@ async fn names_are_found_newest_first_with_their_segments() {
     assert_eq!(loose["note"], "nothing is called GUIDE; these names contain it");
     assert_eq!(find("*.nothing").await, json!({ "total_count": 0, "files": [] }));
 }
+
+#[tokio::test]
+async fn hits_in_protected_files_are_dropped_and_counted() {
+    let bench = Bench::new();
+    bench.write(".env", "PASSWORD=swordfish\n");
+    bench.write("a.txt", "swordfish\n");
+    let value = search(&bench, json!({ "pattern": "swordfish" })).await;
+    assert_eq!((&value["total_count"], &value["_omitted"]), (&json!(1), &json!(null)));
+    let value = search(&bench, json!({ "pattern": "PASSWORD" })).await;
+    assert_eq!((&value["total_count"], &value["_omitted"]), (&json!(0), &json!({ "protected_files": 1 })));
+}
