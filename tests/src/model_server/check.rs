@@ -71,7 +71,9 @@ impl Conversations {
         let tools = body.tools.map(|raw| raw.get().to_owned()).unwrap_or_default();
         let key =
             (messages.first().cloned().unwrap_or_default(), messages.get(1).cloned().unwrap_or_default());
-        if let Some(before) = self.last.get(&key) {
+        // Without an answer in it a history is a new conversation, which may begin with the words of another.
+        let continues = messages.len() > 2;
+        if let Some(before) = self.last.get(&key).filter(|_| continues) {
             if before.tools != tools {
                 rules.push("the tool list changed within a conversation".into());
             }

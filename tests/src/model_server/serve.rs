@@ -20,6 +20,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::State;
 use super::reply::{Completion, Reply};
 
+/// Time for written bytes to reach the client before a connection is cut.
+const FLUSH: std::time::Duration = std::time::Duration::from_millis(50);
+
 type Body = BoxBody<Bytes, io::Error>;
 
 pub(super) fn run(listener: TcpListener, state: Arc<State>, stopped: oneshot::Receiver<()>) {
@@ -109,6 +112,8 @@ fn complete(completion: &Completion, request: &str) -> Response<Body> {
         }
         for (index, event) in events.into_iter().enumerate() {
             if completion.cut_after == Some(index) {
+                // What was sent must leave the socket before it is torn down.
+                tokio::time::sleep(FLUSH).await;
                 let _ = sender.send(Err(io::Error::other("cut by the script"))).await;
                 return;
             }

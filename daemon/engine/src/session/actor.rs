@@ -270,7 +270,7 @@ impl SessionActor {
         self.info.yolo = input.options.yolo;
         self.handle.activity.running.store(true, Ordering::Relaxed);
 
-        let span = info_span!("turn", session = %self.handle.id, turn = %turn_id);
+        let span = info_span!("turn", turn = %turn_id);
         let turn_input = TurnInput {
             turn_id: turn_id.clone(),
             text: input.text,

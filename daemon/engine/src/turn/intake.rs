@@ -11,7 +11,7 @@ use hermes_core::{EventPayload, ExitReason, Message, Role, ToolCall};
 use hermes_providers::ModelResponse;
 use hermes_tools::{SessionTools, parse_arguments, repair_name};
 use serde_json::json;
-use tracing::{debug, info};
+use tracing::info;
 
 use crate::session::SessionFacts;
 use crate::turn::{Exit, Turn, TurnCx};
@@ -46,6 +46,8 @@ pub(crate) struct Batch {
 pub(crate) struct Planned {
     pub(crate) call: ToolCall,
     pub(crate) refusal: Option<String>,
+    /// The arguments are not JSON.
+    pub(crate) unparsable: bool,
 }
 
 pub(crate) fn run(
@@ -167,6 +169,7 @@ fn plan(calls: Vec<ToolCall>, tools: &SessionTools) -> Plan {
     let mut plan = Plan { calls: Vec::new(), renamed: Vec::new(), only_unknown: false, unparsable: false };
     let mut known = 0;
     for mut call in calls {
+        let mut unparsable = false;
         let refusal = match repair_name(&call.name, tools.names()) {
             None => Some(unknown_tool(&call.name, tools)),
             Some(name) => {
@@ -180,7 +183,7 @@ fn plan(calls: Vec<ToolCall>, tools: &SessionTools) -> Plan {
                         "the arguments must be one JSON object; nothing was executed. Send the call again.",
                     )),
                     Err(error) => {
-                        plan.unparsable = true;
+                        unparsable = true;
                         Some(error_result(&format!(
                             "the arguments are not valid JSON ({error}); nothing was executed. Send the call again."
                         )))
@@ -188,13 +191,10 @@ fn plan(calls: Vec<ToolCall>, tools: &SessionTools) -> Plan {
                 }
             }
         };
-        plan.calls.push(Planned { call, refusal });
+        plan.unparsable |= unparsable;
+        plan.calls.push(Planned { call, refusal, unparsable });
     }
     plan.only_unknown = known == 0;
-    if known == 0 {
-        // Nothing ran, so nothing is skipped: each call has its own error already.
-        debug!("no call names a tool of this session");
-    }
     plan
 }
 

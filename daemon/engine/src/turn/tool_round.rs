@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use hermes_context::repair_history;
 use hermes_core::{
     EffectDisposition, EventPayload, InterruptCause, Json, Message, ToolCall, ToolComplete, ToolStatus,
 };
@@ -37,6 +38,7 @@ pub(crate) async fn run(
     }
     turn.recoveries.results_nudged = false;
     turn.output_cap = None;
+    let unparsable = batch.calls.iter().any(|planned| planned.unparsable);
     let mut used_chars = 0;
     let mut only_housekeeping = true;
     for planned in batch.calls {
@@ -56,6 +58,11 @@ pub(crate) async fn run(
         if let Err(error) = record(turn, cx, &planned.call, result).await {
             return ControlFlow::Break(Exit::not_durable(&error));
         }
+    }
+    if unparsable {
+        // What stands in the row stays as the model wrote it; what goes out must be JSON.
+        let repaired = repair_history(turn.history.durable().to_vec());
+        turn.history.replace(repaired.messages);
     }
     turn.housekeeping_text = (only_housekeeping && !said.is_empty()).then_some(said);
     match cx.interrupt.cause() {
