@@ -37,14 +37,18 @@ impl Default for ToolOutputSettings {
     }
 }
 
+/// Characters of a file that one `read_file` call returns when nothing is configured (spec 40 §5.2).
+const DEFAULT_FILE_READ_CHARS: usize = 100_000;
+
 /// Root key `file_read_max_chars`: characters of a file that one `read_file` call may return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(extend("default" = DEFAULT_FILE_READ_CHARS))]
 pub struct FileReadMaxChars(#[schemars(range(min = 1))] pub usize);
 
 impl Default for FileReadMaxChars {
     fn default() -> Self {
-        Self(100_000)
+        Self(DEFAULT_FILE_READ_CHARS)
     }
 }
 

@@ -88,16 +88,22 @@ async fn what_is_no_text_is_refused_with_its_kind() {
     bench.write("blob", b"\x7fELF\x02\x01\x01\0\0\0\0");
     bench.write("wide", b"\xFF\xFEa\0b\0");
     std::fs::create_dir(bench.root.join("folder")).unwrap();
-    let fifo = bench.root.join("pipe");
-    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let socket = bench.root.join("sock");
-    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let mut texts = Vec::new();
-    for path in ["photo.PNG", "data.zip", "blob", "wide", "folder", "pipe", "sock", "/dev/zero", "a\0b", " "]
-    {
+    for path in ["photo.PNG", "data.zip", "blob", "wide", "folder", "a\0b", " "] {
         texts.push(bench.error("read_file", json!({ "path": path })).await);
     }
     insta::assert_snapshot!("unreadable", texts.join("\n"));
+}
+
+#[tokio::test]
+async fn pipes_sockets_and_devices_are_not_opened() {
+    let bench = Bench::new();
+    nix::unistd::mkfifo(&bench.root.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(bench.root.join("sock")).unwrap();
+    for path in ["pipe", "sock", "/dev/zero", "/dev/stdin"] {
+        let result = bench.call("read_file", json!({ "path": path })).await;
+        assert_eq!(result.status, ToolStatus::Blocked, "{}", result.content);
+    }
 }
 
 #[tokio::test]
