@@ -39,6 +39,9 @@ const STACK_BYTES: usize = 1024 * 1024;
 /// Time that tasks get to end once everything was stopped.
 const TASKS_GRACE: Duration = Duration::from_secs(5);
 
+/// Time that the database gets to finish what is queued and to close.
+const CLOSE_GRACE: Duration = Duration::from_secs(20);
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Serves the profile until it is stopped. Returns the process's exit code: 0 after a clean stop, 75 when
@@ -248,14 +251,17 @@ async fn live(
     if cause.is_ok() {
         let _ = serving.await;
     }
-    drop(announced);
     tasks.stop();
+    parts.close_backend().await;
     if !tasks.wait(TASKS_GRACE).await {
         warn!(running = tasks.running(), "tasks did not end in time");
     }
-    parts.close_backend().await;
-    // 3 Last: nothing can write after this line.
-    db.close().await;
+    // 3 Nothing can write after this line.
+    if tokio::time::timeout(CLOSE_GRACE, db.close()).await.is_err() {
+        warn!("a read of the database did not end in time; its log is folded in at the next start");
+    }
+    // 4 Last, since whoever waits for our end waits for these files to go.
+    drop(announced);
     cause
 }
 
@@ -334,7 +340,7 @@ async fn drain_turns(
     parts.engine.drain(Duration::ZERO).await;
 }
 
-/// The files by which clients find us; removed when we no longer serve, however that came.
+/// The files by which clients find us; removed at our end, however that came.
 struct Announced {
     daemon_json: PathBuf,
     socket: PathBuf,
