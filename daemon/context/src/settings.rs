@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The settings of this crate, in the shape of the root of `config.yaml`.
 ///
@@ -51,7 +51,7 @@ impl Default for GuidanceSettings {
 }
 
 /// Whether a guidance block is in the prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Switch {
     Bool(bool),

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 
 use hermes_core::{BusyMode, TurnOptions};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Section `agent`, as far as the engine acts on it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct AgentSettings {
     /// Most model calls of one turn: a number from 1, or `unlimited`.
@@ -22,7 +22,7 @@ impl Default for AgentSettings {
 }
 
 /// An iteration cap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum MaxTurns {
     /// At most this many model calls.
@@ -32,7 +32,7 @@ pub enum MaxTurns {
 }
 
 /// The word `unlimited`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unlimited {
     /// No cap.
@@ -49,7 +49,7 @@ impl MaxTurns {
 }
 
 /// Section `display`, as far as the engine acts on it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct BusySettings {
     /// What an input does while a turn runs: `interrupt` it, wait in the `queue`, or `steer` it.
@@ -63,7 +63,7 @@ impl Default for BusySettings {
 }
 
 /// A busy mode as it is written in `config.yaml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BusyInputMode {
     /// The running turn is interrupted and the input takes its place.

@@ -1,7 +1,9 @@
 //! The `state` section of the settings.
 
 /// How hard a commit is pushed to the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema, serde::Serialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Synchronous {
     /// A commit survives the death of every process. A power cut may lose the last commits, but
