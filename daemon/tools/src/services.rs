@@ -122,13 +122,18 @@ impl ToolCx {
         self.services.policy.judge(&effect.as_effect(), &cx)
     }
 
-    /// Why `path`, which turned out to be what a call reads, may not be read.
-    pub(crate) fn refuses_read(&self, path: &Path) -> Option<String> {
-        match self.judge(&OwnedEffect::Read { path: path.to_owned() }) {
-            Verdict::Allow => None,
+    /// Why `effect`, which turned out to be what a judged call does, is out of the question. What needs
+    /// asking was asked when the call was judged.
+    pub(crate) fn denies(&self, effect: &OwnedEffect) -> Option<String> {
+        match self.judge(effect) {
+            Verdict::Allow | Verdict::Ask { .. } => None,
             Verdict::Deny { reason, .. } => Some(reason),
-            Verdict::Ask { description, .. } => Some(description),
         }
+    }
+
+    /// Whether `path` may be read without a question.
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
+        self.judge(&OwnedEffect::Read { path: path.to_owned() }) == Verdict::Allow
     }
 
     /// `text` when the session has the tool that it speaks of.

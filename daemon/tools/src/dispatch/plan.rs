@@ -9,7 +9,7 @@ use crate::arguments::parse_arguments;
 use crate::names::repair_name;
 use crate::registry::{Registry, SessionTools};
 use crate::tool::{Concurrency, OwnedEffect};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, real_path};
 
 /// A run of calls, by their places in the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,8 @@ fn touch(effect: OwnedEffect) -> Option<Touch> {
         OwnedEffect::Write { path } | OwnedEffect::CrossProfileWrite { path } => (path, true),
         OwnedEffect::Command { .. } => return None,
     };
+    // Two names of one file must meet.
+    let path = real_path(&path).ok()?;
     let path = if FOLDS_CASE { path.to_string_lossy().to_lowercase().into() } else { path };
     Some(Touch { path, writes })
 }

@@ -3,6 +3,7 @@
 mod atomic;
 mod binary_names;
 mod diff;
+mod documents;
 mod lint;
 mod near_names;
 mod open;
@@ -15,12 +16,16 @@ mod window;
 mod write;
 mod write_guards;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
 
 pub(crate) use self::text::first_chars;
 use crate::arguments::read::{flag, text};
+use crate::output::ToolOutput;
+use crate::services::ToolCx;
 use crate::tool::{OwnedEffect, Tool};
 use crate::workspace::{ResolvedPath, Workspace};
 
@@ -44,10 +49,32 @@ const CROSS_PROFILE_HELP: &str = "Only to change another profile's files";
 
 /// The one path that a call writes.
 fn write_effect(workspace: &Workspace, arguments: &Value) -> Result<Vec<OwnedEffect>, String> {
-    let meant = flag(arguments, "cross_profile");
-    path_effect(workspace, text(arguments, "path"), |path| {
-        if meant { OwnedEffect::CrossProfileWrite { path } } else { OwnedEffect::Write { path } }
-    })
+    path_effect(workspace, text(arguments, "path"), |path| write_of(path, arguments))
+}
+
+fn write_of(path: PathBuf, arguments: &Value) -> OwnedEffect {
+    if flag(arguments, "cross_profile") {
+        OwnedEffect::CrossProfileWrite { path }
+    } else {
+        OwnedEffect::Write { path }
+    }
+}
+
+/// Where a call writes, with the path locked. A link may have been swapped since the policy judged the
+/// written path, so one that leads somewhere else is judged again. An `Err` is the call's result.
+async fn locked_target(
+    cx: &ToolCx,
+    arguments: &Value,
+) -> Result<(ResolvedPath, OwnedMutexGuard<()>), Box<ToolOutput>> {
+    let refused = |problem: String| Box::new(ToolOutput::error(problem));
+    let target = resolve(&cx.workspace, text(arguments, "path")).map_err(refused)?;
+    let lock = cx.services.files.lock(&target.path).await;
+    if target.path != target.written
+        && let Some(reason) = cx.denies(&write_of(target.path.clone(), arguments))
+    {
+        return Err(refused(reason));
+    }
+    Ok((target, lock))
 }
 
 /// Resolves a written path, with the error as the model reads it.
@@ -59,7 +86,7 @@ fn resolve(workspace: &Workspace, written: &str) -> Result<ResolvedPath, String>
 fn path_effect(
     workspace: &Workspace,
     written: &str,
-    effect: impl FnOnce(std::path::PathBuf) -> OwnedEffect,
+    effect: impl FnOnce(PathBuf) -> OwnedEffect,
 ) -> Result<Vec<OwnedEffect>, String> {
-    Ok(vec![effect(resolve(workspace, written)?.path)])
+    Ok(vec![effect(workspace.locate(written).map_err(|error| error.to_string())?)])
 }

@@ -12,9 +12,12 @@ use serde_json::json;
 use super::near_names::near_names;
 use crate::output::ToolOutput;
 use crate::services::ToolCx;
+use crate::tool::OwnedEffect;
+use crate::workspace::ResolvedPath;
 
-/// Opens the regular file at `path`, which has no symbolic links left. An `Err` is the call's result.
-pub(super) fn open_regular(cx: &ToolCx, path: &Path) -> Result<(File, Metadata), Box<ToolOutput>> {
+/// Opens the regular file that `target` leads to. An `Err` is the call's result.
+pub(super) fn open_regular(cx: &ToolCx, target: &ResolvedPath) -> Result<(File, Metadata), Box<ToolOutput>> {
+    let path = target.path.as_path();
     let opened = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| Box::new(open_failed(path, &error)))?;
     let metadata = file.metadata().map_err(|error| Box::new(open_failed(path, &error)))?;
@@ -25,13 +28,15 @@ pub(super) fn open_regular(cx: &ToolCx, path: &Path) -> Result<(File, Metadata),
     if !metadata.is_file() {
         return Err(Box::new(not_regular(path)));
     }
-    match opened_path(&file) {
-        Some(actual) if actual != path => match cx.refuses_read(&actual) {
-            Some(reason) => Err(Box::new(ToolOutput::error(reason))),
-            None => Ok((file, metadata)),
-        },
-        _ => Ok((file, metadata)),
+    // The policy judged the written path. When that is not simply where the file is, a link may have been
+    // swapped since.
+    let actual = opened_path(&file).unwrap_or_else(|| path.to_owned());
+    if actual != target.written
+        && let Some(reason) = cx.denies(&OwnedEffect::Read { path: actual })
+    {
+        return Err(Box::new(ToolOutput::error(reason)));
     }
+    Ok((file, metadata))
 }
 
 /// Where the opened file really is: a link may have been swapped since the path was judged.

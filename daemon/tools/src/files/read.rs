@@ -1,5 +1,6 @@
 //! `read_file`: numbered lines of a text file.
 
+use std::io::{Cursor, Seek as _};
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -7,6 +8,7 @@ use hermes_core::{Json, ToolSchema};
 use serde_json::{Map, Value, json};
 
 use super::binary_names::{BinaryKind, binary_kind};
+use super::documents;
 use super::open::{open_regular, plain};
 use super::text::marked_encoding;
 use super::window::{Cut, Outcome, Slice, Window, read_window};
@@ -16,7 +18,7 @@ use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
 use crate::settings::ToolSettings;
 use crate::tool::{Concurrency, OwnedEffect, ResultCap, Tool, ToolTraits};
-use crate::workspace::{ReadKey, Repeat, Seen, Stamp, WARN_AT, Workspace};
+use crate::workspace::{ReadKey, Repeat, ResolvedPath, Seen, Stamp, WARN_AT, Workspace};
 
 const DEFAULT_LIMIT: usize = 500;
 
@@ -86,36 +88,23 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {
-        let path = match resolve(&cx.workspace, text(&arguments, "path")) {
-            Ok(resolved) => resolved.path,
+        let target = match resolve(&cx.workspace, text(&arguments, "path")) {
+            Ok(target) => target,
             Err(problem) => return ToolOutput::error(problem),
         };
         let limit = count(&arguments, "limit").unwrap_or(DEFAULT_LIMIT);
         let key = ReadKey {
-            path,
+            path: target.path.clone(),
             offset: count(&arguments, "offset").unwrap_or(1).max(1),
             limit: limit.clamp(1, cx.settings.output.max_lines.max(1)),
         };
         let inner = cx.clone();
-        cx.blocking("read_file", move || read(&inner, &key)).await
+        cx.blocking("read_file", move || read(&inner, &target, &key)).await
     }
 }
 
-fn read(cx: &ToolCx, key: &ReadKey) -> ToolOutput {
-    match binary_kind(&key.path) {
-        Some(BinaryKind::Image) => {
-            let hint = cx.if_has("vision_analyze", "; look at it with vision_analyze");
-            return ToolOutput::error(format!("{} is an image, not text{hint}", key.path.display()));
-        }
-        Some(BinaryKind::Other) => {
-            return ToolOutput::error(format!(
-                "{} is a binary file by its name and is not shown as text",
-                key.path.display()
-            ));
-        }
-        None => {}
-    }
-    let (mut file, metadata) = match open_regular(cx, &key.path) {
+fn read(cx: &ToolCx, target: &ResolvedPath, key: &ReadKey) -> ToolOutput {
+    let (mut file, metadata) = match open_regular(cx, target) {
         Ok(opened) => opened,
         Err(output) => return *output,
     };
@@ -130,7 +119,19 @@ fn read(cx: &ToolCx, key: &ReadKey) -> ToolOutput {
         max_line_chars: cx.settings.output.max_line_length.max(1),
         max_chars: cx.settings.file_read_max_chars.0.max(1),
     };
-    let slice = match read_window(&mut file, window, &|| cx.cancel.is_cancelled()) {
+    let stop = || cx.cancel.is_cancelled();
+    let document =
+        documents::kind(&key.path).and_then(|kind| documents::extract(kind, &file, metadata.len()));
+    let extracted = document.is_some();
+    let outcome = match document {
+        Some(text) => read_window(&mut Cursor::new(text), window, &stop),
+        None => match binary_by_name(cx, &key.path) {
+            Some(refusal) => return refusal,
+            // A document that was tried has moved the file's position.
+            None => file.rewind().and_then(|()| read_window(&mut file, window, &stop)),
+        },
+    };
+    let slice = match outcome {
         Ok(Outcome::Text(slice)) => slice,
         Ok(Outcome::Binary { head }) => return not_text(cx, &key.path, &head),
         Ok(Outcome::Stopped) => {
@@ -146,6 +147,9 @@ fn read(cx: &ToolCx, key: &ReadKey) -> ToolOutput {
         cx.workspace.files().after_read(key.clone(), seen)
     };
     let mut output = shown(cx, key, &slice, metadata.len());
+    if extracted {
+        output = output.with("extracted_document", true);
+    }
     if in_a_row >= WARN_AT {
         output = output.with(
             "_warning",
@@ -153,6 +157,18 @@ fn read(cx: &ToolCx, key: &ReadKey) -> ToolOutput {
         );
     }
     output
+}
+
+/// The refusal of a file whose name says that it is no text.
+fn binary_by_name(cx: &ToolCx, path: &Path) -> Option<ToolOutput> {
+    let path_shown = path.display();
+    Some(ToolOutput::error(match binary_kind(path)? {
+        BinaryKind::Image => {
+            let hint = cx.if_has("vision_analyze", "; look at it with vision_analyze");
+            format!("{path_shown} is an image, not text{hint}")
+        }
+        BinaryKind::Other => format!("{path_shown} is a binary file by its name and is not shown as text"),
+    }))
 }
 
 /// The result of asking again for what was already given, when that is the case.

@@ -12,7 +12,9 @@ use super::lint::{self, Syntax};
 use super::open::{open_failed, write_failed};
 use super::stale::{self, Extent};
 use super::text::{BOM, LineEnding, decode};
-use super::{CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, resolve, write_effect, write_guards};
+use super::{
+    CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, locked_target, write_effect, write_guards,
+};
 use crate::arguments::read::text;
 use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
@@ -72,11 +74,10 @@ impl Tool for WriteFile {
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {
-        let target = match resolve(&cx.workspace, text(&arguments, "path")) {
-            Ok(resolved) => resolved,
-            Err(problem) => return ToolOutput::error(problem),
+        let (target, lock) = match locked_target(cx, &arguments).await {
+            Ok(target) => target,
+            Err(output) => return *output,
         };
-        let lock = cx.services.files.lock(&target.path).await;
         let inner = cx.clone();
         cx.blocking("write_file", move || {
             // Held until the write is over, also when nobody waits for it any more.

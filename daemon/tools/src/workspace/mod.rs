@@ -86,14 +86,20 @@ impl Workspace {
         &self.shell
     }
 
+    /// A written path, absolute but with its links: `~` expanded, relative to where the session is. Looks
+    /// at no file.
+    pub fn locate(&self, written: &str) -> Result<PathBuf, PathError> {
+        paths::absolute(written, &self.cwd(), self.user_home.as_deref())
+    }
+
     /// The file that a written path means: `~` expanded, relative to where the session is, symbolic links
     /// resolved. Looks at the file system, but reads no file.
     pub fn resolve(&self, written: &str) -> Result<ResolvedPath, PathError> {
-        let absolute = paths::absolute(written, &self.cwd(), self.user_home.as_deref())?;
+        let absolute = self.locate(written)?;
         let path = real_path(&absolute)?;
         let relative = !written.starts_with(['/', '~']);
         let strayed = relative && !path.starts_with(&self.root);
-        Ok(ResolvedPath { path, strayed })
+        Ok(ResolvedPath { written: absolute, path, strayed })
     }
 
     /// The path as the model can write it back: relative when it is below where the session is.
@@ -131,17 +137,16 @@ mod tests {
             user_home: Some(root.clone()),
             client_env: ClientEnv::default(),
         });
-        assert_eq!(workspace.resolve("a").unwrap(), ResolvedPath { path: root.join("w/a"), strayed: false });
+        let resolved = |written: &str| {
+            let resolved = workspace.resolve(written).unwrap();
+            (resolved.path, resolved.strayed)
+        };
+        assert_eq!(resolved("a"), (root.join("w/a"), false));
         workspace.set_cwd(root.join("w/sub"));
-        assert_eq!(
-            workspace.resolve("../a").unwrap(),
-            ResolvedPath { path: root.join("w/a"), strayed: false }
-        );
-        assert_eq!(
-            workspace.resolve("../../b").unwrap(),
-            ResolvedPath { path: root.join("b"), strayed: true }
-        );
-        assert_eq!(workspace.resolve("~/b").unwrap(), ResolvedPath { path: root.join("b"), strayed: false });
+        assert_eq!(resolved("../a"), (root.join("w/a"), false));
+        assert_eq!(resolved("../../b"), (root.join("b"), true));
+        assert_eq!(resolved("~/b"), (root.join("b"), false));
+        assert_eq!(workspace.locate("../a").unwrap(), root.join("w/sub/../a"));
         assert_eq!(workspace.shown(&root.join("w/sub/x")), "x");
         assert_eq!(workspace.shown(&root.join("w/sub")), ".");
     }

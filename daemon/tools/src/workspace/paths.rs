@@ -24,6 +24,9 @@ pub enum PathError {
 /// Where a written path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedPath {
+    /// Absolute, but with links and `..` as they were written: what the policy judges, since it follows
+    /// links hop by hop itself.
+    pub written: PathBuf,
     /// Absolute, with symbolic links resolved as far as the path exists.
     pub path: PathBuf,
     /// It was written as a relative path and leads out of the workspace.

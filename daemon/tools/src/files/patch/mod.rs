@@ -16,7 +16,9 @@ use super::lint::{self, Syntax};
 use super::open::{open_failed, open_regular, plain, write_failed};
 use super::stale::{self, Extent};
 use super::text::{BOM, LineEnding, decode};
-use super::{CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, resolve, write_effect, write_guards};
+use super::{
+    CROSS_PROFILE_HELP, PATH_HELP, TOOLSET, atomic, diff, locked_target, write_effect, write_guards,
+};
 use crate::arguments::read::{flag, text};
 use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
@@ -88,11 +90,10 @@ impl Tool for Patch {
                 "this tool only replaces old_string by new_string; patch texts (`*** Begin Patch`) are not supported",
             );
         }
-        let target = match resolve(&cx.workspace, text(&arguments, "path")) {
-            Ok(resolved) => resolved,
-            Err(problem) => return ToolOutput::error(problem),
+        let (target, lock) = match locked_target(cx, &arguments).await {
+            Ok(target) => target,
+            Err(output) => return *output,
         };
-        let lock = cx.services.files.lock(&target.path).await;
         let inner = cx.clone();
         cx.blocking("patch", move || {
             // Held until the write is over, also when nobody waits for it any more.
@@ -117,7 +118,7 @@ fn patch(cx: &ToolCx, target: &ResolvedPath, edit: Edit<'_>) -> ToolOutput {
     if let Some(problem) = guarded {
         return ToolOutput::error(problem);
     }
-    let (content, metadata) = match whole_file(cx, path) {
+    let (content, metadata) = match whole_file(cx, target) {
         Ok(read) => read,
         Err(output) => return *output,
     };
@@ -149,8 +150,9 @@ fn senseless(edit: Edit<'_>) -> Option<&'static str> {
     (edit.old == edit.new).then_some("old_string and new_string are equal: there is nothing to change")
 }
 
-fn whole_file(cx: &ToolCx, path: &Path) -> Result<(Vec<u8>, std::fs::Metadata), Box<ToolOutput>> {
-    let (file, metadata) = open_regular(cx, path)?;
+fn whole_file(cx: &ToolCx, target: &ResolvedPath) -> Result<(Vec<u8>, std::fs::Metadata), Box<ToolOutput>> {
+    let path = target.path.as_path();
+    let (file, metadata) = open_regular(cx, target)?;
     if metadata.len() > MAX_BYTES {
         let advice = cx.if_has("terminal", "; edit it in the terminal, for instance with sed");
         return Err(Box::new(ToolOutput::error(format!(

@@ -195,7 +195,7 @@ fn by_content(mut scene: Scene<'_>, arguments: &Value, stop: &Stop) -> ToolOutpu
         limit: if lines { scene.page.limit } else { 0 },
         files_only: mode == render::Mode::Files,
     };
-    let may_read = |path: &Path| scene.cx.refuses_read(path).is_none();
+    let may_read = |path: &Path| scene.cx.may_read(path);
     let mut found = content::search(&query, Rules::Usual, stop, &may_read);
     if found.hits == 0 && !found.timed_out && scene.root.is_dir() {
         let wider = content::search(&query, Rules::All, stop, &may_read);
