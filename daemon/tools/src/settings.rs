@@ -161,6 +161,13 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_of_timeouts_takes_any_tools_name() {
+        let schema = schemars::schema_for!(ToolTimeouts).to_value();
+        assert_eq!(schema["properties"]["default"]["type"], json!(["number", "null"]));
+        assert_eq!(schema["additionalProperties"]["type"], json!(["number", "null"]));
+    }
+
+    #[test]
     fn sections_are_whole_without_a_word_in_the_file() {
         let output: ToolOutputSettings = serde_json::from_value(json!({ "max_lines": 10 })).unwrap();
         assert_eq!(output, ToolOutputSettings { max_lines: 10, ..ToolOutputSettings::default() });

@@ -458,6 +458,10 @@ async fn a_long_result_goes_to_a_file_and_leaves_a_preview() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     assert_eq!(result.chars, result.content.chars().count());
+    let session = SessionId::parse("s1").unwrap();
+    bench.dispatcher.forget_session(&session).await.unwrap();
+    assert!(!file.exists());
+    bench.dispatcher.forget_session(&session).await.unwrap();
     let shown = result.content.replace(file.to_str().unwrap(), "$FILE");
     insta::assert_snapshot!("persisted_output", shown);
 }

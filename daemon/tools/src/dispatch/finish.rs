@@ -40,6 +40,9 @@ pub(super) async fn run(
     }
     let mask = |text: String| services.redactor.redact(&text).into_owned();
     output.summary = output.summary.map(mask);
+    if !traits.redacts_itself {
+        output.inline_diff = output.inline_diff.map(mask);
+    }
 
     let hooks = &*services.hooks;
     let seen = hook_call(cx, call, &trail.name);

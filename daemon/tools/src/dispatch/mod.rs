@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{EffectDisposition, Principal, SessionId, ToolCall, ToolCallId, ToolStatus, TurnId};
+use hermes_runtime::SessionKey;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -108,8 +109,15 @@ impl Dispatcher {
         let arguments = crate::arguments::parse_arguments(&call.arguments).unwrap_or(Value::Null);
         repair_name(&call.name, tools.names())
             .and_then(|name| self.registry.get(&name))
-            .map(|tool| self.services.redactor.redact(&tool.preview(&arguments)).into_owned())
+            .map(|tool| one_line(&self.services.redactor.redact(&tool.preview(&arguments))))
             .unwrap_or_default()
+    }
+
+    /// Removes what the session's calls have left outside its rows: saved results, shell state and logs. For
+    /// a session that is deleted; saved results of one that only closes may be read again later.
+    pub async fn forget_session(&self, session: &SessionId) -> std::io::Result<()> {
+        self.services.backend.close_session(&SessionKey::from(session)).await;
+        spill::remove(&self.services, session).await
     }
 
     /// Splits the calls of one assistant message into segments that run one after the other; within a
@@ -172,6 +180,15 @@ impl Dispatcher {
             limits: cx.limits,
         }
     }
+}
+
+/// Characters of a preview.
+const PREVIEW_CHARS: usize = 200;
+
+/// Whatever a tool made of a model's words, it is shown on one line.
+fn one_line(text: &str) -> String {
+    let (shown, _) = crate::files::first_chars(text, PREVIEW_CHARS);
+    shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The call as hooks see it.

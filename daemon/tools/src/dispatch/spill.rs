@@ -29,6 +29,16 @@ pub(super) async fn save(
     Ok(path)
 }
 
+/// Removes all saved results of a session.
+pub(super) async fn remove(services: &ToolServices, session: &SessionId) -> io::Result<()> {
+    let folder = services.results_dir.join(safe_name(session.as_str()));
+    let work = services.tasks.spawn_blocking("remove_results", move || std::fs::remove_dir_all(folder));
+    match work.await.map_err(io::Error::other)? {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
 fn write(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     hermes_config::create_private_dir(folder)?;
     // Another result under the same id replaces the first; a link in its place is not followed.

@@ -67,6 +67,9 @@ async fn locked_target(
     arguments: &Value,
 ) -> Result<(ResolvedPath, OwnedMutexGuard<()>), Box<ToolOutput>> {
     let refused = |problem: String| Box::new(ToolOutput::error(problem));
+    if text(arguments, "path").ends_with('/') {
+        return Err(refused("the path ends in `/`, so it names a folder and not a file".to_owned()));
+    }
     let target = resolve(&cx.workspace, text(arguments, "path")).map_err(refused)?;
     let lock = cx.services.files.lock(&target.path).await;
     if target.path != target.written

@@ -65,6 +65,7 @@ async fn what_must_not_be_written_is_refused_and_nothing_changes() {
         ),
         ("folder", "x"),
         ("file/below", "x"),
+        ("new_folder/", "x"),
         ("a\0b", "x"),
     ] {
         texts.push(bench.error("write_file", json!({ "path": path, "content": content })).await);

@@ -153,7 +153,7 @@ fn spec(cx: &ToolCx, arguments: &Value) -> Result<CommandSpec, String> {
         env: cx.services.child_env.environment(&cx.workspace, &cx.settings.terminal.env_passthrough),
         cwd,
         timeout: Duration::from_secs(timeout),
-        output_cap_chars: cx.settings.output.max_bytes,
+        output_cap_chars: cx.settings.output.max_bytes.max(1),
         stdin: None,
         session: cx.workspace.shell().clone(),
     })

@@ -28,7 +28,7 @@ use crate::workspace::{ResolvedPath, Workspace};
 use edit::{Edit, Edited};
 
 /// A larger file is not held in memory to be edited.
-const MAX_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Line numbers that an error lists.
 const LISTED_LINES: usize = 20;
