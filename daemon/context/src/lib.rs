@@ -16,12 +16,10 @@ mod settings;
 mod steer;
 
 // The history.
-mod canonical;
 mod closing;
 mod estimate;
 mod repair;
 
-pub use canonical::canonical_arguments;
 pub use closing::{Closing, NO_EFFECT_TOOLS, closing_rows};
 pub use estimate::{IMAGE_TOKENS, estimate_tokens, message_tokens, text_tokens};
 pub use project::{FileReport, FileState, ReadCheck, context_file_cap};

@@ -109,7 +109,7 @@ fn drop_trailing_comma(out: &mut String) {
 /// JSON comes back unchanged.
 ///
 /// Applying it twice gives the same text.
-pub fn canonical_arguments(text: &str) -> Cow<'_, str> {
+pub(crate) fn canonical_arguments(text: &str) -> Cow<'_, str> {
     let scrubbed = scrub_surrogates(text);
     let mut out = String::with_capacity(scrubbed.len());
     match write_canonical(&scrubbed, 0, &mut out) {

@@ -26,7 +26,6 @@ mod sse;
 mod think;
 mod watch;
 
-pub use arguments::canonical_arguments;
 pub use catalog::key_variables;
 pub use failure::{CallError, FailureClass, RouteFacts};
 pub use local::LocalServer;
