@@ -78,11 +78,14 @@ impl SessionActor {
 
     /// Serves the mailbox until the session is unloaded or the daemon stops.
     pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+        let stop = self.shared.deps.tasks.stopping();
         loop {
             let wake = self.running.as_ref().and_then(|r| earlier(r.deadline, r.client_lost));
             tokio::select! {
                 biased;
                 end = turn_end(&mut self.running) => self.on_turn_end(end).await,
+                // The daemon drains its turns first; a session without one has nothing left to do.
+                () = stop.cancelled(), if self.running.is_none() => return,
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => self.on_alarm(),
                 command = inbox.recv() => match command {
                     Some(Command::CloseIfIdle { reply }) => {
@@ -95,13 +98,21 @@ impl SessionActor {
                         }
                         let _ = reply.send(idle);
                         if idle {
-                            return;
+                            return self.unload().await;
                         }
                     }
                     Some(command) => self.on_command(command).await,
                     None => return,
                 },
             }
+        }
+    }
+
+    /// Gives back what the session holds of the machine.
+    async fn unload(self) {
+        if let Some(facts) = &self.facts {
+            let services = self.shared.deps.dispatcher.services();
+            services.backend.close_session(facts.workspace.shell()).await;
         }
     }
 

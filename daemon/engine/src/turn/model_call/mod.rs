@@ -64,6 +64,10 @@ pub(crate) async fn run(
         let error = match result {
             Ok(response) => {
                 book(turn, facts, &response);
+                if facts.streaming && !response.streamed {
+                    info!("the server does not stream; not asking for it again in this session");
+                    facts.streaming = false;
+                }
                 return on_response(turn, cx, facts, response);
             }
             Err(error) => error,
