@@ -116,7 +116,8 @@ impl ToolCx {
         }
     }
 
-    /// What the policy says to `effect` of this call.
+    /// What the policy says to `effect` of this call. It follows links on disk, some microseconds of blocking
+    /// I/O, for which a hop to another thread would cost more.
     pub(crate) fn judge(&self, effect: &OwnedEffect) -> Verdict {
         let cx = PolicyCx { principal: &self.principal, yolo: self.yolo, workspace: self.workspace.root() };
         self.services.policy.judge(&effect.as_effect(), &cx)
