@@ -164,8 +164,10 @@ impl EnvFile {
             return self.warn(line, message);
         }
         // A key with a typographic quote or a pasted space fails later, in an HTTP header, with no word about why.
+        // A PEM key, which has lines, is for signing and goes into no header.
+        let is_pem = value.starts_with("-----BEGIN");
         let odd = value.chars().position(|c| !c.is_ascii() || c.is_ascii_control());
-        if let Some(at) = odd.filter(|_| is_header_secret(name)) {
+        if let Some(at) = odd.filter(|_| is_header_secret(name) && !is_pem) {
             let message = format!(
                 "{name} holds a character at position {} that no key has, and is ignored; paste it again",
                 at + 1

@@ -71,6 +71,13 @@ fn placeholders_and_damaged_keys_are_not_taken_for_secrets() {
 }
 
 #[test]
+fn a_pem_key_keeps_its_lines() {
+    let file = EnvFile::parse("APP_PRIVATE_KEY=\"-----BEGIN KEY-----\nMII\n-----END KEY-----\n\"\n");
+    assert_eq!(file.get("APP_PRIVATE_KEY"), Some("-----BEGIN KEY-----\nMII\n-----END KEY-----\n"));
+    assert!(file.warnings().is_empty(), "{:?}", file.warnings());
+}
+
+#[test]
 fn debug_prints_names_only() {
     let printed = format!("{:?}", EnvFile::parse("OPENAI_API_KEY=sk-hidden"));
     assert!(printed.contains("OPENAI_API_KEY") && !printed.contains("sk-hidden"), "{printed}");

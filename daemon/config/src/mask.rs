@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{Node, Tree};
 
 /// What stands in place of a secret.
-pub const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 
 /// Last words of a key whose value is a secret.
 const SECRET_WORDS: [&str; 12] = [
@@ -41,7 +41,9 @@ pub fn is_secret_key(key: &str) -> bool {
     }
     match words {
         [.., before, last] if last == "key" || last == "keys" => KEY_WORDS.contains(&before.as_str()),
-        [before, .., last] if last == "tokens" => !matches!(before.as_str(), "max" | "min"),
+        [head @ .., last] if last == "tokens" => {
+            !head.iter().any(|word| matches!(word.as_str(), "max" | "min"))
+        }
         [.., last] => SECRET_WORDS.contains(&last.as_str()),
         [] => false,
     }
@@ -80,6 +82,8 @@ pub(crate) fn masked(node: &Node, under_secret: bool) -> Value {
         Tree::Scalar(value) => match (&node.template, value) {
             (Some(template), _) => Value::from(template.as_ref()),
             (None, Value::String(text)) if under_secret && !text.is_empty() => Value::from(MASK),
+            // A password of digits.
+            (None, Value::Number(_)) if under_secret => Value::from(MASK),
             (None, Value::String(text)) => Value::from(without_url_password(text)),
             (None, other) => other.clone(),
         },
@@ -91,19 +95,27 @@ fn holds_secret(key: &str, node: &Node) -> bool {
     is_secret_key(key) && node.as_map().is_none()
 }
 
-/// Hides the password of `scheme://user:password@host`.
-fn without_url_password(text: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = text.split_once("://") else {
+/// Hides the passwords of all `scheme://user:password@host` in a text.
+pub(crate) fn without_url_password(text: &str) -> Cow<'_, str> {
+    if !text.contains("://") {
         return Cow::Borrowed(text);
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let Some((user_info, _)) = authority.rsplit_once('@') else {
-        return Cow::Borrowed(text);
-    };
-    let (Some((user, _)), Some(tail)) = (user_info.split_once(':'), rest.strip_prefix(user_info)) else {
-        return Cow::Borrowed(text);
-    };
-    Cow::Owned(format!("{scheme}://{user}:{MASK}{tail}"))
+    }
+    let pieces: Vec<Cow<'_, str>> = text.split("://").enumerate().map(without_password).collect();
+    Cow::Owned(pieces.join("://"))
+}
+
+/// Hides the password in what follows a scheme.
+fn without_password((position, rest): (usize, &str)) -> Cow<'_, str> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#');
+    let authority = rest.split(ends).next().unwrap_or_default();
+    let parts = authority.rsplit_once('@').and_then(|(user_info, _)| {
+        let (user, _) = user_info.split_once(':')?;
+        Some((user, rest.strip_prefix(user_info)?))
+    });
+    match parts.filter(|_| position > 0) {
+        Some((user, tail)) => Cow::Owned(format!("{user}:{MASK}{tail}")),
+        None => Cow::Borrowed(rest),
+    }
 }
 
 /// A value as it may stand in a message: short, on one line, and masked when it may be a secret.
@@ -154,6 +166,7 @@ mod tests {
         }
         for open in [
             "max_tokens",
+            "model.max_tokens",
             "key_env",
             "access_token_env",
             "token_url",
@@ -179,14 +192,20 @@ mod tests {
             "providers": {"x": {"token": ["a", "b"], "api_key": ""}},
             "secrets": {"onepassword": {"account": "me"}},
             "network": {"proxy": "http://user:pass@proxy:8080/x"},
-            "mcp_servers": {"g": {"env": {"GITHUB_TOKEN": "ghp"}, "headers": {"Authorization": "Bearer t"}}},
+            "mcp_servers": {"g": {
+                "env": {"GITHUB_TOKEN": "ghp", "PIN_PASSWORD": 1234},
+                "headers": {"Authorization": "Bearer t"},
+            }},
         });
         let expected = json!({
             "model": {"api_key": "***", "default": "m", "max_tokens": 5},
             "providers": {"x": {"token": ["***", "***"], "api_key": ""}},
             "secrets": {"onepassword": {"account": "me"}},
             "network": {"proxy": "http://user:***@proxy:8080/x"},
-            "mcp_servers": {"g": {"env": {"GITHUB_TOKEN": "***"}, "headers": {"Authorization": "***"}}},
+            "mcp_servers": {"g": {
+                "env": {"GITHUB_TOKEN": "***", "PIN_PASSWORD": "***"},
+                "headers": {"Authorization": "***"},
+            }},
         });
         assert_eq!(masked(&Node::from_value(&value, &Source::Flag), false), expected);
     }
