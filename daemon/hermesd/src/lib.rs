@@ -19,6 +19,8 @@ mod runtime_files;
 #[cfg(test)]
 mod schema;
 mod settings;
+#[cfg(test)]
+mod settings_page;
 mod stop;
 mod wiring;
 
