@@ -24,15 +24,15 @@ pub(crate) const USUAL_PORTS: [u16; 4] = [11434, 1234, 8080, 8000];
 
 /// A closed port on this machine says so at once; this is for one that is filtered.
 const CONNECT_LIMIT: Duration = Duration::from_millis(200);
-/// Longest time for one question to a server that took the connection.
+/// Longest time for all questions to a server that took the connection.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const MAX_MODELS: usize = 5;
 
 /// Asks the given ports of this machine, all at once.
 pub(crate) async fn find(client: &Client, ports: [u16; 4]) -> Vec<LocalServer> {
-    let [a, b, c, d] = ports.map(|port| probe(client, port));
+    let [a, b, c, d] = ports.map(|port| tokio::time::timeout(PROBE_LIMIT, probe(client, port)));
     let (a, b, c, d) = tokio::join!(a, b, c, d);
-    [a, b, c, d].into_iter().flatten().collect()
+    [a, b, c, d].into_iter().flatten().flatten().collect()
 }
 
 async fn probe(client: &Client, port: u16) -> Option<LocalServer> {
@@ -73,21 +73,18 @@ async fn get(client: &Client, url: &str) -> Option<Value> {
     /// None of these answers is large; what is larger comes from something else.
     const MAX_BYTES: usize = 1 << 20;
     let url = Url::parse(url).ok()?;
-    let ask = async {
-        let mut response = client.get(url).send().await.ok()?;
-        if response.status() != reqwest::StatusCode::OK {
+    let mut response = client.get(url).send().await.ok()?;
+    if response.status() != reqwest::StatusCode::OK {
+        return None;
+    }
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.ok()? {
+        body.extend_from_slice(&bytes);
+        if body.len() > MAX_BYTES {
             return None;
         }
-        let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.ok()? {
-            body.extend_from_slice(&bytes);
-            if body.len() > MAX_BYTES {
-                return None;
-            }
-        }
-        serde_json::from_slice(&body).ok()
-    };
-    tokio::time::timeout(PROBE_LIMIT, ask).await.ok()?
+    }
+    serde_json::from_slice(&body).ok()
 }
 
 fn model_ids(list: &Value) -> Vec<String> {

@@ -64,7 +64,7 @@ impl Route {
     /// The server's host and port, for texts; `offline` has none.
     pub fn host(&self) -> &str {
         let after_scheme = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
-        after_scheme.split('/').next().unwrap_or_default()
+        after_scheme.split(['/', '?']).next().unwrap_or_default()
     }
 
     /// Whether the model's name says that it belongs to one of these families.

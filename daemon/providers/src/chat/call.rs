@@ -38,7 +38,7 @@ const AFTER_FINISH: Duration = Duration::from_secs(5);
 const AFTER_DONE: Duration = Duration::from_millis(250);
 /// An error's body must come soon.
 const ERROR_BODY: Duration = Duration::from_secs(10);
-/// Characters per token, for limits that go by size.
+/// For limits that go by size.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Speaks `chat_completions`.

@@ -40,18 +40,17 @@ impl Form {
             if route.model_contains(&["gpt-5", "codex"]) { "developer" } else { Role::System.as_str() };
         let address = Address::parse("base_url", &route.base_url).ok();
         let is_on = |domains: &[&str]| address.as_ref().is_some_and(|address| address.is_on(domains));
-        let echo = if route.provider == "deepseek"
+        // An aggregator converts for the vendor; what it wants back are its own items.
+        let echo = if is_on(&["openrouter.ai", "nousresearch.com"]) {
+            Echo::Details
+        } else if route.provider == "deepseek"
             || route.model_contains(&["deepseek", "kimi", "mimo"])
             || is_on(&["deepseek.com", "api.kimi.com", "moonshot.ai", "moonshot.cn", "xiaomimimo.com"])
         {
             Echo::Content
-        } else if is_on(&["openrouter.ai", "nousresearch.com"]) {
-            Echo::Details
         } else {
             Echo::Nothing
         };
-        // An aggregator converts for the vendor; what it wants back are its own items.
-        let echo = if is_on(&["openrouter.ai", "nousresearch.com"]) { Echo::Details } else { echo };
         Self { system_role, keeps_extra_content: route.model_contains(&["gemini", "gemma"]), echo }
     }
 

@@ -98,7 +98,7 @@ impl<'a> Subject<'a> {
             Self {
                 settings,
                 id: id.to_owned(),
-                built_in: catalog::find(id),
+                built_in: catalog::find(&normalise(id)),
                 entry: settings.providers.0.get(id),
                 owns_model_section,
                 chosen_model,
@@ -221,8 +221,16 @@ impl<'a> Subject<'a> {
     fn model(&self) -> Result<String, ResolveError> {
         let section = named(self.settings.model.default.as_deref()).filter(|_| self.owns_model_section);
         let entry = self.entry.and_then(|entry| named(entry.default_model.as_deref()));
-        // `provider:id` in the file is read as in a choice.
-        let section = section.map(|model| split_model(self.settings, Some(model)).1.unwrap_or(model));
+        // `provider:id` in the file is read as in a choice; before a model of another provider it is a
+        // part of the id (`deepseek:7b` of a local server).
+        let section = section.map(|model| match split_model(self.settings, Some(model)) {
+            (Some(provider), Some(id))
+                if find(self.settings, "model", provider).is_ok_and(|named| named == self.id) =>
+            {
+                id
+            }
+            _ => model,
+        });
         self.chosen_model.or(section).or(entry).map(str::to_owned).ok_or_else(|| ResolveError::MissingModel {
             provider: self.id.clone(),
             key: if self.owns_model_section {

@@ -161,6 +161,25 @@ fn the_provider_is_chosen_explicitly_then_by_the_file_then_by_what_is_there() {
 }
 
 #[test]
+fn a_colon_in_the_files_model_is_a_provider_only_before_a_model_of_that_provider() {
+    let keys = [("DEEPSEEK_API_KEY", "ds-key")];
+    let local = json!({"model": {"provider": "custom", "base_url": "http://127.0.0.1:9/v1", "default": "deepseek:7b"}});
+    assert_eq!(route(&local, &keys).unwrap().model, "deepseek:7b");
+    let hosted = json!({"model": {"provider": "deepseek", "default": "deepseek:deepseek-chat"}});
+    assert_eq!(route(&hosted, &keys).unwrap().model, "deepseek-chat");
+}
+
+#[test]
+fn a_built_in_provider_may_be_written_in_capitals() {
+    let config = json!({
+        "model": {"provider": "openai", "default": "m"},
+        "providers": {"OpenAI": {"request_timeout_seconds": 7}},
+    });
+    let route = route(&config, &[("OPENAI_API_KEY", "oa-key")]).unwrap();
+    assert_eq!((route.host(), key_of(&route)), ("api.openai.com", Some("oa-key")));
+}
+
+#[test]
 fn ones_own_providers_are_found_by_name_and_may_change_a_built_in_one() {
     let config = json!({
         "model": {"provider": "custom:my-lab", "default": "q"},
