@@ -3,10 +3,13 @@
 //! The daemon knows the profile's own settings. What a client alone sees (its flags, its environment, the
 //! project file in its directory, another config file) is resolved here and sent along.
 
-use hermes_config::{Loaded, Origin, Settings, Severity, env_mappings};
+use hermes_config::{
+    CONFIG_VARIABLE, Loaded, Origin, PROJECT_FILE, Settings, Severity, env_mappings, is_truthy,
+};
 use hermes_proto::v1;
 
 use crate::args::{ChatFlags, GlobalFlags};
+use crate::profile;
 use crate::surroundings::Surroundings;
 
 /// Keys that travel with a session or a turn.
@@ -16,10 +19,6 @@ const MAX_TURNS: &str = "agent.max_turns";
 const SENT: [&str; 3] = [MODEL, PROVIDER, MAX_TURNS];
 /// A key by which a project takes tools away; it cannot be sent, and must not be lost in silence.
 const TAKEN_AWAY: &str = "agent.disabled_toolsets";
-/// The project file (spec 80 §8.1).
-const PROJECT_FILE: &str = "cli-config.yaml";
-/// The variable that names another config file.
-const CONFIG_VARIABLE: &str = "HERMES_CONFIG";
 /// The variable that stands for `--yolo`; it is of a turn, not a setting.
 const YOLO_VARIABLE: &str = "HERMES_YOLO_MODE";
 
@@ -63,7 +62,7 @@ pub(crate) fn resolve(
         notes: Vec::new(),
     };
     let Some(Loaded { settings, diagnostics, .. }) = loaded else { return choices };
-    let layers = Layers { settings, config: chosen_config(global, around) };
+    let layers = Layers { settings, config: profile::chosen_config(global, around) };
 
     if !resumes {
         // A model below a `--provider` flag was chosen for another provider, unless the caller's own
@@ -124,16 +123,8 @@ impl Layers<'_> {
     }
 }
 
-fn chosen_config(global: &GlobalFlags, around: &Surroundings) -> Option<std::path::PathBuf> {
-    global.config.clone().or_else(|| around.variable(CONFIG_VARIABLE).map(Into::into))
-}
-
 fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-}
-
-fn is_truthy(text: &str) -> bool {
-    matches!(text.trim().to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on")
 }
 
 impl Choices {

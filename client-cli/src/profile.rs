@@ -1,7 +1,9 @@
 //! The profile of this call: its home, its settings where they are needed, and its daemon.
 
+use std::path::PathBuf;
+
 use hermes_client::{Connector, Identity, Launch, Place};
-use hermes_config::{Home, HomeInput, LoadInput, Loaded, SocketEnv};
+use hermes_config::{CONFIG_VARIABLE, Home, HomeInput, LoadInput, Loaded, SocketEnv};
 
 use crate::args::GlobalFlags;
 use crate::failure::Outcome;
@@ -46,6 +48,16 @@ pub(crate) fn prepare(home: &Home) -> Outcome<()> {
         home.ensure()?;
     }
     Ok(())
+}
+
+/// The file that stands in for the profile's `config.yaml`, if one was named.
+pub(crate) fn chosen_config(global: &GlobalFlags, around: &Surroundings) -> Option<PathBuf> {
+    global.config.clone().or_else(|| around.variable(CONFIG_VARIABLE).map(Into::into))
+}
+
+/// The settings file of this call, whether it exists or not.
+pub(crate) fn config_path(home: &Home, global: &GlobalFlags, around: &Surroundings) -> PathBuf {
+    chosen_config(global, around).unwrap_or_else(|| home.config_yaml())
 }
 
 /// Loads the settings as this client sees them: its environment and its project file included.

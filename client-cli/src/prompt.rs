@@ -1,5 +1,6 @@
 //! Where the prompt comes from: an argument, a file, stdin, or a person (spec 80 §4.1).
 
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -108,18 +109,20 @@ fn from_file(path: &Path) -> Outcome<String> {
     let unreadable = |error: std::io::Error| {
         Failure::general(format!("cannot read the prompt file {}: {error}", path.display()))
     };
-    // Looked at first, so that a huge file is refused and not read.
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > MAX_MESSAGE_BYTES as u64 {
+    // A pipe or a device has no length to look at first.
+    let limit = MAX_MESSAGE_BYTES as u64;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
         let what = format!(
-            "the prompt file {} has {length} bytes, and a message may have {MAX_MESSAGE_BYTES} (16 MiB)",
+            "the prompt file {} has more than the {limit} bytes (16 MiB) that a message may have",
             path.display()
         );
         return Err(Failure::general(what)
             .hint("name the file in the prompt, so that it is read with a tool")
             .into());
     }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
     String::from_utf8(bytes).map(trimmed_end).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let what = format!("the prompt file {} is not UTF-8 text (byte {at})", path.display());
@@ -203,6 +206,9 @@ mod tests {
         std::fs::File::create(&path).unwrap().set_len(MAX_MESSAGE_BYTES as u64 + 1).unwrap();
         let Err(Stop::Failure(failure)) = find(&flags, true, None) else { panic!() };
         assert!(failure.message.contains("16 MiB"), "{}", failure.message);
+
+        let flags = ChatFlags { query_file: Some("/dev/zero".into()), ..ChatFlags::default() };
+        assert!(matches!(find(&flags, true, None), Err(Stop::Failure(_))));
     }
 
     #[test]

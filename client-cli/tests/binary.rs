@@ -58,3 +58,26 @@ fn settings_commands_need_no_daemon() {
     assert_eq!(ended.status.code(), Some(1));
     assert!(text(&ended.stderr).contains("`no.such.key` is not set"), "{}", text(&ended.stderr));
 }
+
+#[test]
+fn a_usage_file_that_cannot_be_written_hides_neither_the_failure_nor_its_exit_code() {
+    let ended = run(&[
+        "-z",
+        " ",
+        "--stdin",
+        "ignore",
+        "--usage-file",
+        "/nowhere/usage.json",
+        "--output-format",
+        "json",
+    ]);
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(text(&ended.stdout).contains("the prompt is empty"), "{}", text(&ended.stdout));
+    assert!(text(&ended.stderr).contains("/nowhere/usage.json"), "{}", text(&ended.stderr));
+}
+
+#[test]
+fn status_names_the_settings_file_of_this_call() {
+    let ended = run(&["--config", "/nowhere/other.yaml", "status", "--json"]);
+    assert!(text(&ended.stdout).contains("\"config\":\"/nowhere/other.yaml\""), "{}", text(&ended.stdout));
+}

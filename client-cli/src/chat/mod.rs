@@ -83,21 +83,23 @@ fn prepare(
 /// Programs that read JSON get an object and a usage file also when a run did not even begin.
 fn report_early(flags: &ChatFlags, format: OutputFormat, output: &mut Output, stop: Stop) -> Stop {
     let Stop::Failure(failure) = stop else { return stop };
-    let report = Report::failed(None, failure.message.clone());
-    if let Err(stop) = tell_programs(flags, format, output, &report) {
-        return stop;
+    match tell_programs(flags, format, output, &Report::failed(None, failure.message.clone())) {
+        Ok(()) => Stop::Failure(failure),
+        Err(stop) => stop,
     }
-    Stop::Failure(failure)
 }
 
-/// Writes what programs read of a run: the usage file, and the JSON forms' last object.
+/// Writes what programs read of a run that failed: the usage file, and the JSON forms' last object.
 fn tell_programs(
     flags: &ChatFlags,
     format: OutputFormat,
     output: &mut Output,
     report: &Report,
 ) -> Outcome<()> {
-    write_usage_file(flags, report)?;
+    // The run's own failure is what the exit code tells.
+    if let Err(Stop::Failure(failure)) = write_usage_file(flags, report) {
+        output.note(&failure.message);
+    }
     match format {
         OutputFormat::Text => Ok(()),
         OutputFormat::Json => Ok(TurnView::Json.end(output, report)?),

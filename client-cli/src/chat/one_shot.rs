@@ -21,7 +21,7 @@ use crate::output::{Output, Report, SessionIntro, TurnView};
 /// when this client is gone.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the request to stop may take.
-const ASK_LIMIT: Duration = Duration::from_secs(1);
+pub(super) const ASK_LIMIT: Duration = Duration::from_secs(1);
 
 /// Runs the prompt.
 pub(super) async fn run(chat: &Chat<'_>, text: String, output: &mut Output) -> Outcome<Exit> {
@@ -147,7 +147,8 @@ fn turn_options(chat: &Chat<'_>) -> v1::TurnOptions {
 
 /// Shows the end and what to do next.
 fn finish(chat: &Chat<'_>, output: &mut Output, view: &mut TurnView, report: &Report) -> Outcome<Exit> {
-    super::write_usage_file(chat.flags, report)?;
+    // Written before a reader of stdout can be gone; the answer is shown whatever became of it.
+    let usage_file = super::write_usage_file(chat.flags, report);
     view.end(output, report)?;
     let program = chat.around.program();
     if let Some(reason) = report.reason() {
@@ -161,6 +162,7 @@ fn finish(chat: &Chat<'_>, output: &mut Output, view: &mut TurnView, report: &Re
             output.note(&format!("session_id: {id}"));
         }
     }
+    usage_file?;
     Ok(report.exit())
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use hermes_client::{NewTurn, SessionWatch, TurnRun, TurnStep};
 use hermes_proto::v1;
+use tokio::time::timeout;
 
 use super::session::{self, Opened};
 use super::signals::Signals;
@@ -123,8 +124,9 @@ async fn turn(
                     return Ok(Turn::Left(cause));
                 }
                 asked = Some(Instant::now());
-                // A daemon that is lost is found again by the next step.
-                let _ = turn.interrupt().await;
+                // A daemon that is lost is found again by the next step; one that is slow must not keep
+                // the second Ctrl+C from being heard.
+                let _ = timeout(one_shot::ASK_LIMIT, turn.interrupt()).await;
             }
             step = turn.next() => {
                 let step = step?;

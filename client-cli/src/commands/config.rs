@@ -1,5 +1,7 @@
 //! `config show|get|path|env-path|check`: the settings as this client sees them. No daemon is needed.
 
+use std::path::PathBuf;
+
 use hermes_config::{Diagnostic, Settings, Severity, to_yaml};
 use serde_json::{Value, json};
 
@@ -27,9 +29,8 @@ pub(super) fn run(desk: &Desk<'_>, command: Option<ConfigCommand>, output: &mut 
     }
 }
 
-fn config_path(desk: &Desk<'_>) -> std::path::PathBuf {
-    let variable = || desk.around.variable("HERMES_CONFIG").map(Into::into);
-    desk.global.config.clone().or_else(variable).unwrap_or_else(|| desk.home.config_yaml())
+fn config_path(desk: &Desk<'_>) -> PathBuf {
+    profile::config_path(desk.home, desk.global, desk.around)
 }
 
 fn show(desk: &Desk<'_>, flags: ConfigShowFlags, output: &mut Output) -> Outcome<Exit> {

@@ -44,6 +44,7 @@ pub(super) async fn run(desk: &Desk<'_>, json: bool, output: &mut Output) -> Out
         Err(crate::failure::Stop::Failure(failure)) => Err(failure.message),
         Err(stop) => return Err(stop),
     };
+    let config = profile::config_path(desk.home, desk.global, desk.around);
     if json {
         let (model, provider) = match &settings {
             Ok((model, provider, _)) => (json!(model), json!(provider)),
@@ -53,7 +54,7 @@ pub(super) async fn run(desk: &Desk<'_>, json: bool, output: &mut Output) -> Out
             "version": env!("CARGO_PKG_VERSION"),
             "profile": desk.home.profile().as_str(),
             "home": desk.home.dir(),
-            "config": desk.home.config_yaml(),
+            "config": config,
             "config_error": settings.as_ref().err(),
             "model": model,
             "provider": provider,
@@ -65,7 +66,7 @@ pub(super) async fn run(desk: &Desk<'_>, json: bool, output: &mut Output) -> Out
     output.line("Profile")?;
     output.line(&format!("  name      {}", desk.home.profile()))?;
     output.line(&format!("  home      {}", desk.home.dir().display()))?;
-    output.line(&format!("  config    {}", file_note(&desk.home.config_yaml())))?;
+    output.line(&format!("  config    {}", file_note(&config)))?;
     output.line(&format!("  secrets   {}", file_note(&desk.home.dot_env())))?;
     output.line("Model")?;
     match &settings {

@@ -132,7 +132,8 @@ fn scalar(text: &str, source: Source) -> Node {
     Node::text(text, source)
 }
 
-fn is_truthy(text: &str) -> bool {
+/// Whether the text of a variable says yes.
+pub fn is_truthy(text: &str) -> bool {
     matches!(text.trim().to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on")
 }
 

@@ -48,13 +48,14 @@ mod yaml;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind, Origin, Severity};
 pub use env_file::{EnvFile, EnvFileError};
-pub use env_layer::{EnvMapping, env_mappings};
+pub use env_layer::{EnvMapping, env_mappings, is_truthy};
 pub use home::{Home, HomeError, HomeInput};
-pub use load::{LoadError, LoadInput, Loaded, load};
+pub use load::{CONFIG_VARIABLE, LoadError, LoadInput, Loaded, load};
 pub use mask::is_secret_key;
 pub use mask_text::mask_yaml_text;
 pub use private_file::{create_private_dir, write_private};
 pub use profile::{ProfileName, ProfileNameError};
+pub use project::PROJECT_FILE;
 pub use render::to_yaml;
 pub use schema::schema_json;
 pub use settings::{Entry, Settings};

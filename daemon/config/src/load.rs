@@ -23,7 +23,7 @@ use crate::tree::{Node, Source};
 use crate::yaml;
 
 /// The variable that names another file than the profile's.
-const CONFIG_VARIABLE: &str = "HERMES_CONFIG";
+pub const CONFIG_VARIABLE: &str = "HERMES_CONFIG";
 
 /// Where the layers come from. Nothing is read beside what is named here.
 #[derive(Debug, Clone)]
@@ -214,7 +214,7 @@ fn profile_layer(
 /// The project's layer. Whatever is wrong with that file is a finding: the folder may be anybody's, and must not
 /// keep the program from starting. Templates in it stay unfilled, so that it cannot send a secret anywhere.
 fn project_layer(dir: &Path, schema: &Schema, report: &mut Vec<Diagnostic>) -> Option<Node> {
-    let file = dir.join(project::FILE_NAME);
+    let file = dir.join(project::PROJECT_FILE);
     let source = Source::Project(Arc::from(file.as_path()), 0);
     let mut unusable = |line, reason: String| {
         let message = format!("the project file is ignored: {reason}");

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::tree::{Node, Tree};
 
 /// Name of the project file.
-pub(crate) const FILE_NAME: &str = "cli-config.yaml";
+pub const PROJECT_FILE: &str = "cli-config.yaml";
 
 /// Keys that a project may set, with all below them.
 const ALLOWED: [&[&str]; 18] = [
