@@ -48,9 +48,12 @@ pub struct RunArgs {
 impl CommandLine {
     /// What to do: today there is one thing.
     pub fn run_args(self) -> RunArgs {
-        match self.command {
+        let run = match self.command {
             Some(Command::Run) | None => self.run,
-        }
+        };
+        // An empty variable counts as unset.
+        let set = |value: Option<String>| value.filter(|value| !value.trim().is_empty());
+        RunArgs { profile: set(run.profile), log_level: set(run.log_level), ..run }
     }
 }
 
@@ -104,6 +107,12 @@ mod tests {
         assert_eq!(parse(&["--home", "/h", "-p", "work", "--on-demand"]), expected);
         assert_eq!(parse(&["-p", "work", "run", "--on-demand", "--home", "/h"]), expected);
         assert_eq!((expected.home, expected.on_demand), (Some("/h".into()), true));
+    }
+
+    #[test]
+    fn an_empty_value_counts_as_unset() {
+        let args = parse(&["--profile", "", "--log-level", " "]);
+        assert_eq!((args.profile, args.log_level), (None, None));
     }
 
     #[test]

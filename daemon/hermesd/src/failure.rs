@@ -10,6 +10,7 @@ use hermes_state::OpenError;
 
 use crate::lock::LockError;
 use crate::logs::LogError;
+use crate::runtime_files::LifeState;
 
 /// A general failure, also a profile that another daemon serves.
 pub const EXIT_FAILURE: u8 = 1;
@@ -61,6 +62,14 @@ impl StartError {
             | Self::Announce { .. }
             | Self::Wiring(_)
             | Self::Server(_) => EXIT_FAILURE,
+        }
+    }
+
+    /// How the state file names this end.
+    pub(crate) fn life_state(&self) -> LifeState {
+        match self {
+            Self::Server(_) => LifeState::Stopped,
+            _ => LifeState::StartupFailed,
         }
     }
 

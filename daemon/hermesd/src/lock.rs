@@ -19,7 +19,7 @@ const ATTEMPTS: u32 = 5;
 /// The profile is ours while this lives.
 #[derive(Debug)]
 pub(crate) struct ProfileLock {
-    _file: File,
+    file: File,
     pid_path: PathBuf,
 }
 
@@ -54,12 +54,13 @@ impl ProfileLock {
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&json)).map_err(failed)?;
         private_file::replace(pid_path, &json)
             .map_err(|source| LockError::Io { path: pid_path.to_path_buf(), source })?;
-        Ok(Self { _file: file, pid_path: pid_path.to_path_buf() })
+        Ok(Self { file, pid_path: pid_path.to_path_buf() })
     }
 
     /// Ends the hold cleanly: nobody takes a pid file for a crash.
     pub(crate) fn release(self) {
         let _ = std::fs::remove_file(&self.pid_path);
+        let _ = self.file.set_len(0);
     }
 }
 
@@ -126,6 +127,7 @@ mod tests {
         let home = Home::new();
         home.take().unwrap().release();
         assert!(!home.path("gateway.pid").exists());
+        assert_eq!(std::fs::read_to_string(home.path("gateway.lock")).unwrap(), "");
         home.take().unwrap();
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use hermes_config::{Home, HomeInput, LoadInput, Loaded, SocketEnv};
 use hermes_core::{Clock, Epoch, SystemClock};
+use hermes_engine::Engine;
 use hermes_proto::PROTOCOL;
 use hermes_runtime::Tasks;
 use hermes_server::{LogFeed, ServeError};
@@ -65,7 +66,7 @@ pub fn run(args: &RunArgs, around: &Surroundings) -> ExitCode {
         Err(error) => {
             let reason = error.chain();
             let facts = StateFacts { exit_reason: Some(&reason), ..StateFacts::default() };
-            profile.state(&*clock, LifeState::StartupFailed, facts);
+            profile.state(&*clock, error.life_state(), facts);
         }
     }
     profile.lock.release();
@@ -231,7 +232,7 @@ async fn live(
     if parts.unclean_end {
         check_database(&tasks, db.clone());
     }
-    engine.resume_queues().await.unwrap_or_else(|error| warn!(%error, "cannot look for waiting inputs"));
+    wake_queues(&tasks, engine.clone());
 
     let idle_limit = daemon.idle_exit().filter(|_| args.on_demand);
     let cause = tokio::select! {
@@ -272,6 +273,15 @@ fn spawn_server(
     stop: CancellationToken,
 ) -> tokio::task::JoinHandle<Result<(), ServeError>> {
     tasks.spawn("server", hermes_server::serve(deps, listener, stop))
+}
+
+/// Starts what waited from before a restart.
+fn wake_queues(tasks: &Tasks, engine: Engine) {
+    tasks.spawn("wake-queues", async move {
+        if let Err(error) = engine.resume_queues().await {
+            warn!(%error, "cannot look for waiting inputs");
+        }
+    });
 }
 
 /// Looks for damage behind an unclean end, beside the work: it reads the whole file.

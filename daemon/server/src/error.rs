@@ -1,5 +1,7 @@
 //! Engine and storage errors as gRPC statuses: the code for programs, the text and what to do for people.
 
+use std::borrow::Cow;
+
 use hermes_core::Json;
 use hermes_engine::EngineError;
 use hermes_state::StateError;
@@ -9,8 +11,23 @@ use tonic::{Code, Status};
 /// Metadata with the hint alone, for clients that show it apart from the message.
 const HINT: &str = "hermes-hint-bin";
 
+/// Most bytes of a message and of a hint. Both travel in headers, which the other side bounds to 16 KiB, and
+/// the message may take three bytes for one.
+const MESSAGE_BYTES: usize = 2_000;
+const HINT_BYTES: usize = 1_000;
+
+/// The beginning of a text that may be of any length, since it repeats what a caller sent.
+pub(crate) fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let kept = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+    format!("{kept}…").into()
+}
+
 /// A status whose message ends with what the user can do.
 pub(crate) fn with_hint(code: Code, what: &str, hint: &str) -> Status {
+    let (what, hint) = (shorten(what, MESSAGE_BYTES), shorten(hint, HINT_BYTES));
     if hint.is_empty() {
         return Status::new(code, what);
     }
@@ -39,7 +56,7 @@ pub(crate) fn engine(error: &EngineError) -> Status {
 pub(crate) fn storage(error: &StateError) -> Status {
     let code = storage_code(error);
     log(code, error);
-    Status::new(code, error.to_string())
+    with_hint(code, &error.to_string(), "")
 }
 
 fn storage_code(error: &StateError) -> Code {
@@ -99,6 +116,14 @@ mod tests {
         assert_eq!(status.message(), "there is no session `x`; list them");
         let hint = status.metadata().get_bin(HINT).unwrap().to_bytes().unwrap();
         assert_eq!(hint, b"list them".as_slice());
+    }
+
+    #[test]
+    fn a_status_fits_into_headers_whatever_a_caller_sent() {
+        let error = EngineError::NotFound { what: "é".repeat(1_000_000), hint: "x".repeat(1_000_000) };
+        let status = engine(&error);
+        assert!(status.message().len() < 3_100 && status.message().starts_with("éé"));
+        assert_eq!(shorten("éé", 3), "é…");
     }
 
     #[test]

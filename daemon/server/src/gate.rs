@@ -13,6 +13,7 @@ use tower::{Layer, Service};
 use tracing::Instrument as _;
 
 use crate::clients::Clients;
+use crate::error::shorten;
 use crate::limit;
 use crate::peer::{Access, Grant};
 use crate::scopes::scope_of;
@@ -64,7 +65,7 @@ where
                 Either::Right(Box::pin(async move { answer.await.map(reworded) }.instrument(span)))
             }
             Err(status) => {
-                tracing::warn!(parent: &span, code = ?status.code(), "call refused");
+                tracing::warn!(method = path, code = ?status.code(), "call refused");
                 Either::Left(ready(Ok(status.into_http())))
             }
         }
@@ -81,8 +82,9 @@ fn admit(path: &str, access: Option<&Access>) -> Result<Grant, Status> {
     };
     let Some(needed) = scope_of(path) else {
         return Err(Status::unimplemented(format!(
-            "this daemon (version {}) has no method {path}; update the daemon if the client is newer",
-            env!("CARGO_PKG_VERSION")
+            "this daemon (version {}) has no method {}; update the daemon if the client is newer",
+            env!("CARGO_PKG_VERSION"),
+            shorten(path, 200)
         )));
     };
     require(grant, needed, path)?;

@@ -22,6 +22,8 @@ use crate::service::{ControlService, PromptsService, Services, SessionsService, 
 
 /// Streams that one connection may have open: a client may watch as many sessions as it likes.
 const MAX_STREAMS: u32 = 10_000;
+/// Streams that a client may give up before they were looked at.
+const RESETS: usize = 10_000;
 /// Pause after a failed accept (usually: too many open files).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long open connections get to close after the end was announced on their streams.
@@ -45,6 +47,8 @@ pub async fn serve(
     let services = Arc::new(Services::new(deps, stop.clone()));
     let router = Server::builder()
         .max_concurrent_streams(Some(MAX_STREAMS))
+        // A client that leaves many sessions at once is no attack.
+        .http2_max_pending_accept_reset_streams(Some(RESETS))
         .layer(GateLayer { clients: clients.clone() })
         .add_service(
             ControlServer::new(ControlService(Arc::clone(&services)))

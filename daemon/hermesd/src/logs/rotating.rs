@@ -46,7 +46,8 @@ impl Rotating {
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         if self.size > 0 && self.size.saturating_add(length) > self.bound.max_bytes {
-            self.rotate()?;
+            // A log that cannot be put aside is better too long than silent.
+            let _ = self.rotate();
         }
         self.file.write_all(line)?;
         self.size = self.size.saturating_add(length);

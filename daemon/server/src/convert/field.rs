@@ -3,8 +3,13 @@
 use hermes_core::{PromptId, SessionId, TurnId};
 use tonic::Status;
 
+use crate::error::shorten;
+
 /// Longest free-form name (a platform, a source, a toolset, a model) in bytes.
 const MAX_NAME_BYTES: usize = 200;
+
+/// Longest reason: it may repeat what the caller sent.
+const MAX_REASON_BYTES: usize = 300;
 
 /// A wire field that does not hold what the contract asks for.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +21,7 @@ pub(crate) struct InvalidField {
 
 impl InvalidField {
     pub(crate) fn new(field: &'static str, reason: impl Into<String>) -> Self {
-        Self { field, reason: reason.into() }
+        Self { field, reason: shorten(&reason.into(), MAX_REASON_BYTES).into_owned() }
     }
 }
 
