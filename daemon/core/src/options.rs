@@ -17,10 +17,10 @@ impl ClientEnv {
         let mut kept: Vec<(String, String)> = vars
             .into_iter()
             .filter(|(name, value)| {
-                !value.contains('\0')
-                    && (Self::NAMES.contains(&name.as_str())
-                        || name.starts_with("CONDA_")
-                        || name.starts_with("LC_"))
+                // A name or value that no environment can hold would fail every command of the session.
+                let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                let is_prefixed = name.starts_with("CONDA_") || name.starts_with("LC_");
+                is_name && !value.contains('\0') && (is_prefixed || Self::NAMES.contains(&name.as_str()))
             })
             .collect();
         kept.sort();
@@ -94,5 +94,12 @@ mod tests {
         let env = ClientEnv::filter(vars);
         let names: Vec<&str> = env.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["CONDA_PREFIX", "LC_ALL", "PATH"]);
+    }
+
+    #[test]
+    fn client_env_takes_nothing_that_no_environment_can_hold() {
+        let vars = [("LC_A\0", "x"), ("LC_A=B", "x"), ("CONDA_é", "x"), ("LANG", "a\0b"), ("LC_1_b", "é")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(ClientEnv::filter(vars).iter().collect::<Vec<_>>(), [("LC_1_b", "é")]);
     }
 }

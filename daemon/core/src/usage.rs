@@ -56,4 +56,11 @@ impl CostStatus {
             Self::Unknown => "unknown",
         }
     }
+
+    /// Reads the name back.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Actual, Self::Estimated, Self::Included, Self::Unknown]
+            .into_iter()
+            .find(|status| status.as_str() == name)
+    }
 }

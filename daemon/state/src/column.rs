@@ -85,12 +85,7 @@ pub(crate) fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
 
 /// Where a cost comes from; names that we do not know count as unknown.
 pub(crate) fn cost_status(row: &Row<'_>, at: impl RowIndex) -> rusqlite::Result<CostStatus> {
-    Ok(match text(row, at)?.as_deref() {
-        Some("actual") => CostStatus::Actual,
-        Some("estimated") => CostStatus::Estimated,
-        Some("included") => CostStatus::Included,
-        _ => CostStatus::Unknown,
-    })
+    Ok(text(row, at)?.as_deref().and_then(CostStatus::parse).unwrap_or_default())
 }
 
 /// A count as SQLite stores it.

@@ -302,9 +302,14 @@ impl WriterCore {
         }
     }
 
+    /// When even this fails the whole transaction is undone, so that no half of a request is committed.
     fn undo_savepoint(&self) -> rusqlite::Result<()> {
-        execute(&self.conn, "ROLLBACK TO request")?;
-        execute(&self.conn, "RELEASE request")
+        let undone =
+            execute(&self.conn, "ROLLBACK TO request").and_then(|()| execute(&self.conn, "RELEASE request"));
+        if undone.is_err() {
+            self.rollback();
+        }
+        undone
     }
 
     /// Commits. Without WAL a reader of another process can be in the way: the longest patience
