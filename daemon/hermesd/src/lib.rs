@@ -19,6 +19,7 @@ mod runtime_files;
 #[cfg(test)]
 mod schema;
 mod settings;
+mod settings_files;
 #[cfg(test)]
 mod settings_page;
 mod stop;

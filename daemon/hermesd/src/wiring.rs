@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::args::Surroundings;
 use crate::failure::StartError;
+use crate::settings_files::SettingsAsRead;
 
 /// Longest look for model servers on this machine, before the daemon is ready. Closed ports answer at once.
 const LOCAL_SERVERS_LIMIT: Duration = Duration::from_millis(100);
@@ -156,6 +157,7 @@ impl Parts {
                 warnings: warnings(&opened.warnings, &loaded.diagnostics),
             },
             model,
+            settings_files: Arc::new(SettingsAsRead::now(home)),
             clock: Arc::clone(clock),
             clients: Clients::new(Arc::clone(clock)),
             notices: Notices::new(Arc::clone(clock)),

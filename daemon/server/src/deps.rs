@@ -25,6 +25,8 @@ pub struct ServerDeps {
     pub storage: StorageReport,
     /// The model of a session that names none, for `Status`.
     pub model: Arc<dyn DefaultModel>,
+    /// For `Hello`: a client may send an idle daemon away so that new settings hold.
+    pub settings_files: Arc<dyn SettingsFiles>,
     pub clock: Arc<dyn Clock>,
     pub clients: Clients,
     pub notices: Notices,
@@ -58,6 +60,12 @@ pub struct StorageReport {
 pub trait DefaultModel: Send + Sync + std::fmt::Debug {
     /// `(provider, model)`; empty texts when the settings do not resolve.
     fn current(&self) -> (String, String);
+}
+
+/// The files that the settings were read from.
+pub trait SettingsFiles: Send + Sync + std::fmt::Debug {
+    /// Whether they are others now than when they were read. Cheap: asked with every connection.
+    fn changed(&self) -> bool;
 }
 
 /// A client asked the daemon to end.

@@ -23,7 +23,7 @@ mod serve;
 mod service;
 
 pub use clients::Clients;
-pub use deps::{DefaultModel, Identity, ServerDeps, ShutdownCommand, StorageReport};
+pub use deps::{DefaultModel, Identity, ServerDeps, SettingsFiles, ShutdownCommand, StorageReport};
 pub use listen::{BindError, HoldsProfileLock, bind};
 pub use logs::LogFeed;
 pub use notices::Notices;

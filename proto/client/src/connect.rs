@@ -138,7 +138,7 @@ impl Connector {
     }
 
     /// Connects, and starts a daemon on demand when none runs. An idle on-demand daemon of an older
-    /// version is replaced first.
+    /// version, or with settings of yesterday, is replaced first.
     pub async fn ensure(&self) -> Result<Client, ConnectError> {
         self.ensure_mode(StartMode::OnDemand).await
     }
@@ -237,14 +237,14 @@ impl Connector {
         Err(first.expect("the rule always names a socket"))
     }
 
-    /// Keeps the daemon that answered (`Some`), or sends it away because it is idle, on demand and
-    /// older than this client (`None`).
+    /// Keeps the daemon that answered (`Some`), or sends it away because it is idle, on demand and older
+    /// than this client or than its own settings (`None`).
     async fn settle(&self, greeted: Greeted) -> Result<Option<Client>, ConnectError> {
         let Greeted { client, skew } = greeted;
         let hello = client.hello();
         let older = compare_versions(&hello.version, &self.identity.version) == Ordering::Less
             || hello.protocol < PROTOCOL;
-        if hello.on_demand && older && is_idle(&client).await {
+        if hello.on_demand && (older || hello.settings_changed) && is_idle(&client).await {
             let request = v1::ShutdownRequest { restart: true, drain_s: None };
             if client.shutdown(request).await.is_ok() {
                 self.wait_until_gone(client.hello()).await?;

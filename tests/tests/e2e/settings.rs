@@ -62,3 +62,20 @@ fn an_unknown_profile_lists_the_known_ones() {
     let output = home.cli(["-p", "nobody", "-z", "hello"]).expect_code(1);
     assert!(output.stderr.contains("nobody"), "{}", output.stderr);
 }
+
+#[test]
+fn a_model_that_is_set_after_the_first_look_is_used_at_once() {
+    let home = TestHome::new();
+    let first = home.cli(["-z", "hello"]).success();
+    assert!(first.stdout.contains("No model is configured"), "{}", first.stdout);
+    let server = hermes_tests::ModelServer::start(|_| hermes_tests::Reply::text("from the model"));
+    home.write_config(&server.config());
+    assert_eq!(home.cli(["-z", "hello"]).success().stdout, "from the model\n");
+    // A session that began without a model goes on with the one there is now.
+    home.cli(["daemon", "restart"]).success();
+    let sessions = home.cli(["sessions", "list", "--json"]).success().json();
+    let offline = sessions.as_array().unwrap().iter().find(|session| session["model"] == "offline").unwrap();
+    let resumed = home.cli(["-r", offline["id"].as_str().unwrap(), "-z", "and now?"]).success();
+    assert_eq!(resumed.stdout, "from the model\n");
+    server.assert_clean();
+}

@@ -34,6 +34,7 @@ impl Control for ControlService {
             scope: scope.as_str().into(),
             pid: identity.pid,
             on_demand: identity.on_demand,
+            settings_changed: self.0.deps.settings_files.changed(),
         }))
     }
 
