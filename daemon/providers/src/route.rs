@@ -61,6 +61,11 @@ impl Route {
         self.api_mode == ApiMode::Offline
     }
 
+    /// The address without its query, which may hold a key: for rows, results and texts.
+    pub fn shown_address(&self) -> &str {
+        self.base_url.split(['?', '#']).next().unwrap_or_default()
+    }
+
     /// The server's host and port, for texts; `offline` has none.
     pub fn host(&self) -> &str {
         let after_scheme = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);

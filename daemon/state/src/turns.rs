@@ -166,6 +166,22 @@ impl Db {
         .await
     }
 
+    /// The turn that a client's input became.
+    pub async fn turn_of_client_message(
+        &self,
+        session: &SessionId,
+        client_message_id: &str,
+    ) -> Result<Option<TurnRecord>, StateError> {
+        let (session, id) = (session.clone(), client_message_id.to_owned());
+        self.read(move |conn| {
+            conn.prepare_cached("SELECT * FROM turns WHERE session_id = ?1 AND client_message_id = ?2")?
+                .query_row([session.as_str(), &id], record)
+                .optional()
+                .map(Option::flatten)
+        })
+        .await
+    }
+
     /// The newest turn of a session.
     pub async fn last_turn(&self, session: &SessionId) -> Result<Option<TurnRecord>, StateError> {
         let session = session.clone();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use hermes_core::{
     BusyMode, EventPayload, InterruptCause, Message, Principal, SessionInfo, TurnId, TurnOptions, TurnResult,
 };
+use hermes_state::StateError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, info_span, warn};
@@ -184,18 +185,27 @@ impl SessionActor {
             let _ = reply.send(Err(EngineError::Invalid { field: "text", reason }));
             return;
         }
-        if let Some(known) = self.already_taken(input.client_message_id.as_deref()) {
-            let _ = reply.send(Ok(known));
-            return;
-        }
+        // An idle session learns of a repeated input when its turn begins.
         if self.running.is_none() && self.queue.is_empty() {
             self.start(Waiting { turn_id: TurnId::mint(), input }, Some(reply));
             return;
+        }
+        match self.already_taken(input.client_message_id.as_deref()).await {
+            Ok(None) => {}
+            Ok(Some(known)) => {
+                let _ = reply.send(Ok(known));
+                return;
+            }
+            Err(error) => {
+                let _ = reply.send(Err(error.into()));
+                return;
+            }
         }
         let mode = input
             .options
             .busy_mode
             .unwrap_or_else(|| self.shared.section::<BusySettings>("display").busy_input_mode.into());
+        let room = self.queue.len() < MAX_WAITING;
         if let Some(running) = &self.running {
             match mode {
                 BusyMode::Steer if running.steer.offer(&input.text) => {
@@ -204,17 +214,30 @@ impl SessionActor {
                         reply.send(Ok(Submitted { turn_id, status: SubmitStatus::Steered, position: None }));
                     return;
                 }
-                BusyMode::Interrupt => running.interrupt.raise(InterruptCause::NewMessage),
-                BusyMode::Queue | BusyMode::Steer => {}
+                // A turn is not stopped for an input that cannot be taken.
+                BusyMode::Interrupt if room => running.interrupt.raise(InterruptCause::NewMessage),
+                BusyMode::Interrupt | BusyMode::Queue | BusyMode::Steer => {}
             }
         }
         let answer = self.enqueue(input).await;
         let _ = reply.send(answer);
     }
 
-    /// The answer that a repeated `client_message_id` got the first time, while it waits or runs.
-    fn already_taken(&self, client_message_id: Option<&str>) -> Option<Submitted> {
-        let id = client_message_id?;
+    /// The answer to a repeated `client_message_id`: of a turn that runs, waits, or has ended.
+    async fn already_taken(&self, client_message_id: Option<&str>) -> Result<Option<Submitted>, StateError> {
+        let Some(id) = client_message_id else { return Ok(None) };
+        if let Some(known) = self.taken_here(id) {
+            return Ok(Some(known));
+        }
+        let record = self.shared.deps.db.turn_of_client_message(&self.handle.id, id).await?;
+        Ok(record.map(|record| Submitted {
+            turn_id: record.turn_id,
+            status: SubmitStatus::Done,
+            position: None,
+        }))
+    }
+
+    fn taken_here(&self, id: &str) -> Option<Submitted> {
         let running = self.running.as_ref().filter(|r| r.client_message_id.as_deref() == Some(id));
         if let Some(running) = running {
             let turn_id = running.turn_id.clone();
@@ -233,7 +256,8 @@ impl SessionActor {
             });
         }
         let waiting = Waiting { turn_id: TurnId::mint(), input };
-        self.shared.deps.db.push_input(waiting.to_row(self.shared.deps.clock.now())).await?;
+        let added = self.shared.deps.db.push_input(waiting.to_row(self.shared.deps.clock.now())).await?;
+        debug_assert!(added, "a repeated input was answered before");
         let turn_id = waiting.turn_id.clone();
         self.queue.push_back(waiting);
         self.announce_queue();

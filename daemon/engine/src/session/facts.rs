@@ -96,7 +96,7 @@ impl SessionFacts {
             user_id: None,
             model: route.model.clone(),
             provider: route.provider.clone(),
-            base_url: route.base_url.clone(),
+            base_url: route.shown_address().to_owned(),
             system_prompt: prompt.clone(),
             tool_names: tools.names().to_vec(),
             tool_schemas: tools.json().to_string(),

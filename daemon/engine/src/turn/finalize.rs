@@ -251,7 +251,7 @@ fn result(
         tool_calls: turn.tool_calls,
         model: facts.route.model.clone(),
         provider: facts.route.provider.clone(),
-        base_url: facts.route.base_url.clone(),
+        base_url: facts.route.shown_address().to_owned(),
         usage: turn.usage,
         last_prompt_tokens: turn.last_prompt_tokens,
         estimated_cost_usd: None,

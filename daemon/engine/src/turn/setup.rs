@@ -55,6 +55,11 @@ pub(crate) async fn run(
     let begun = match begun {
         Ok(begun) => begun,
         Err(BeginTurnError::Duplicate { turn_id, .. }) => {
+            if let Some(id) = &input.queued_input
+                && let Err(error) = deps.db.take_input(id).await
+            {
+                warn!(%error, "an input that had its turn already could not be taken from the queue");
+            }
             input.accepted.answer(Ok(Submitted { turn_id, status: SubmitStatus::Done, position: None }));
             return Setup::Refused { history, result: None };
         }
@@ -157,7 +162,7 @@ fn refused(cx: &TurnCx<'_>, facts: &SessionFacts, input: &TurnInput, error: &Sta
         tool_calls: 0,
         model: facts.route.model.clone(),
         provider: facts.route.provider.clone(),
-        base_url: facts.route.base_url.clone(),
+        base_url: facts.route.shown_address().to_owned(),
         usage: Usage::default(),
         last_prompt_tokens: 0,
         estimated_cost_usd: None,

@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Bytes that may wait for delivery; what does not fit becomes a turn of its own.
+const MAX_WAITING_BYTES: usize = 64 * 1024;
+
 /// Shared between the actor, which fills it, and the turn, which drains it before each model call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SteerSlot(Arc<Mutex<Slot>>);
@@ -13,10 +16,11 @@ struct Slot {
 }
 
 impl SteerSlot {
-    /// Adds a text; `false` when it is blank or the turn takes no more.
+    /// Adds a text; `false` when it is blank, too much waits already, or the turn takes no more.
     pub(crate) fn offer(&self, text: &str) -> bool {
         let mut slot = self.lock();
-        if slot.closed || text.trim().is_empty() {
+        let waiting: usize = slot.waiting.iter().map(String::len).sum();
+        if slot.closed || text.trim().is_empty() || waiting + text.len() > MAX_WAITING_BYTES {
             return false;
         }
         slot.waiting.push(text.to_owned());

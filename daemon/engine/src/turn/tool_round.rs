@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use hermes_context::repair_history;
+use hermes_context::{defang_steer, repair_history, steer_block};
 use hermes_core::{
     EffectDisposition, EventPayload, InterruptCause, Json, Message, ToolCall, ToolComplete, ToolStatus,
 };
@@ -41,7 +41,8 @@ pub(crate) async fn run(
     let unparsable = batch.calls.iter().any(|planned| planned.unparsable);
     let mut used_chars = 0;
     let mut only_housekeeping = true;
-    for planned in batch.calls {
+    let last = batch.calls.len().saturating_sub(1);
+    for (index, planned) in batch.calls.into_iter().enumerate() {
         only_housekeeping &= is_housekeeping(&planned.call.name);
         let context = cx.shared.deps.dispatcher.preview(&facts.tools, &planned.call);
         turn.emit(
@@ -55,7 +56,9 @@ pub(crate) async fn run(
         );
         let result = one_call(turn, cx, facts, &planned, used_chars).await;
         used_chars += result.chars;
-        if let Err(error) = record(turn, cx, &planned.call, result).await {
+        // The user's own words ride on the last result, in the frame that the system prompt names.
+        let steer = if index == last { cx.steer.drain() } else { None };
+        if let Err(error) = record(turn, cx, &planned.call, result, steer).await {
             return ControlFlow::Break(Exit::not_durable(&error));
         }
     }
@@ -110,11 +113,14 @@ async fn record(
     cx: &TurnCx<'_>,
     call: &ToolCall,
     result: CallResult,
+    steer: Option<String>,
 ) -> Result<(), hermes_state::StateError> {
-    let row = Message {
-        effect: Some(result.effect),
-        ..Message::tool_result(call, result.content.clone(), cx.now())
-    };
+    let mut content = defang_steer(&result.content).into_owned();
+    if let Some(text) = steer {
+        content.push('\n');
+        content.push_str(&steer_block(&text));
+    }
+    let row = Message { effect: Some(result.effect), ..Message::tool_result(call, content, cx.now()) };
     let ids = turn.append(cx, vec![row]).await?;
     let args = Json::parse(call.arguments.clone()).unwrap_or_else(|_| Json::from(json!(call.arguments)));
     turn.emit(

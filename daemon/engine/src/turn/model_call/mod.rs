@@ -239,7 +239,7 @@ fn book(turn: &mut Turn, facts: &SessionFacts, response: &ModelResponse) {
     let delta = turn.unbooked.get_or_insert_with(|| UsageDelta {
         model: response.model.clone(),
         provider: facts.route.provider.clone(),
-        base_url: facts.route.base_url.clone(),
+        base_url: facts.route.shown_address().to_owned(),
         mode: facts.route.api_mode.as_str().to_owned(),
         task: String::new(),
         api_calls: 0,
