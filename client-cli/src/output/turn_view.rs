@@ -234,11 +234,14 @@ impl FeedView {
     }
 
     fn end(&mut self, output: &mut Output, answer: Option<&str>) -> io::Result<()> {
-        let answer = answer.map(|answer| answer.trim_matches('\n')).unwrap_or_default();
-        match answer.strip_prefix(self.shown.trim_end_matches('\n')) {
+        // The whole answer comes trimmed; its stream may end in blanks.
+        let answer = answer.map(str::trim).unwrap_or_default();
+        match answer.strip_prefix(self.shown.trim()) {
             // Streamed whole, or but for its end.
             Some(rest) if !self.shown.is_empty() => {
                 let rest = if rest.trim().is_empty() { "" } else { rest };
+                // Blanks that stand on the screen are not written twice.
+                let rest = if self.shown.ends_with(char::is_whitespace) { rest.trim_start() } else { rest };
                 // The line that was ended on the screen is not ended twice.
                 let rest = if self.within_line { rest } else { rest.trim_start_matches('\n') };
                 self.delta(output, rest)?;

@@ -14,8 +14,9 @@ Behaviour stands in `config.yaml` of the profile's home, secrets in `.env` besid
 flags, the environment variables that have a meaning, `config.yaml`, `cli-config.yaml` of the project's folder (presentation and
 agent limits only), the defaults below. Maps merge, lists and values replace.
 
-`hermes-cli config check` names what is wrong, with file and line. A wrong value falls back to its default; an unknown key is
-named with the nearest known one. A file that cannot be parsed keeps the daemon from starting.
+`hermes-cli config check` names what is wrong, with file and line. A value of the wrong type or out of range falls back to its
+default; an unknown key is named with the nearest known one. A word that is not among a key's choices, and a file that cannot be
+parsed, keep the daemon from starting.
 
 `${NAME}` in a value is filled in from `.env`.
 

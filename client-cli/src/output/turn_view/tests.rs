@@ -132,6 +132,8 @@ fn what_was_added_to_the_streamed_answer_is_shown_behind_it() {
     assert_eq!(feed(&[delta("answer")], Some("answer\n\nfooter")), "answer\n\nfooter\n");
     assert_eq!(feed(&[delta("answer\n")], Some("answer")), "answer\n");
     assert_eq!(feed(&[delta("answer")], Some("answer\n")), "answer\n");
+    assert_eq!(feed(&[delta("answer \n")], Some("answer")), "answer \n");
+    assert_eq!(feed(&[delta("answer ")], Some("answer and more")), "answer and more\n");
 }
 
 #[test]

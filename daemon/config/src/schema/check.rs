@@ -182,11 +182,13 @@ impl Check<'_> {
             Misfit::Range => (DiagnosticKind::OutOfRange, Severity::Warning),
             Misfit::Word => (DiagnosticKind::UnknownValue, Severity::Error),
         };
-        let default = match view.default_value() {
-            Some(default) if !mask::is_secret_key(path) => format!(" (default: {default})"),
-            _ => String::new(),
+        // A word that nobody knows is no default in disguise: it has to be corrected.
+        let consequence = match (severity, view.default_value()) {
+            (Severity::Error, _) => String::new(),
+            (_, Some(default)) if !mask::is_secret_key(path) => format!(" and ignored (default: {default})"),
+            _ => " and ignored".to_owned(),
         };
-        let message = format!("is {}, which is not accepted and ignored{default}", mask::shown(path, node));
+        let message = format!("is {}, which is not accepted{consequence}", mask::shown(path, node));
         let mut finding = Diagnostic::new(kind, node.source.origin(), message).key(path).severity(severity);
         finding.accepted = Some(view.accepted());
         self.push(finding, node);

@@ -196,7 +196,7 @@ fn an_unknown_word_is_an_error_that_lists_the_words() {
     assert_eq!(
         report,
         [
-            "error /c.yaml:2: `approvals.mode` is \"sometimes\" (text), which is not accepted and ignored (default: \"smart\"); accepted: one of off, manual, smart"
+            "error /c.yaml:2: `approvals.mode` is \"sometimes\" (text), which is not accepted; accepted: one of off, manual, smart"
         ]
     );
     let (_, report) = checked("agent: {enforcement: maybe}");
