@@ -12,9 +12,11 @@
 )]
 
 pub mod binaries;
+pub mod client;
 pub mod home;
 pub mod model_server;
 
 pub use binaries::binary;
+pub use client::connector;
 pub use home::{CliOutput, TestHome};
 pub use model_server::{ModelRequest, ModelServer, Reply};

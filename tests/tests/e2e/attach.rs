@@ -4,32 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes_client::{
-    Connector, Identity, Launch, NewTurn, Place, SessionWatch, TurnEnd, TurnRun, TurnStep, WatchItem,
-    WatchOptions,
-};
+use hermes_client::{Connector, NewTurn, SessionWatch, TurnEnd, TurnRun, TurnStep, WatchItem, WatchOptions};
 use hermes_proto::v1::{self, event::Payload};
-use hermes_tests::{ModelServer, Reply, TestHome};
+use hermes_tests::{ModelServer, Reply, TestHome, connector};
 use pretty_assertions::assert_eq;
 use serde_json::json;
-
-fn connector(home: &TestHome) -> Connector {
-    let dir = home.dir();
-    let place = Place {
-        root: dir.clone(),
-        profile: "default".into(),
-        socket: dir.join("run/hermesd.sock"),
-        daemon_json: dir.join("run/daemon.json"),
-        gateway_lock: dir.join("gateway.lock"),
-        agent_log: dir.join("logs/agent.log"),
-    };
-    let launch = Launch { client_exe: Some(hermes_tests::binary("hermes-cli")), ..Launch::default() };
-    Connector::new(
-        place,
-        Identity { client: "test".into(), version: env!("CARGO_PKG_VERSION").into() },
-        launch,
-    )
-}
 
 async fn new_session(connector: &Connector, cwd: PathBuf) -> (hermes_client::Client, String) {
     let client = connector.ensure().await.unwrap();

@@ -4,36 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_client::{
-    Connector, Identity, Launch, NewTurn, Place, SessionWatch, TurnRun, TurnStep, WatchOptions,
-};
+use hermes_client::{NewTurn, SessionWatch, TurnRun, TurnStep, WatchOptions};
 use hermes_core::{Clock as _, Message, SessionId, SystemClock, TurnId, TurnState};
 use hermes_proto::v1;
 use hermes_state::{BeginTurn, Db, FinishTurn, NewSession, OpenOptions, TurnKey};
-use hermes_tests::TestHome;
+use hermes_tests::{TestHome, connector};
 
 type Failure = Box<dyn std::error::Error>;
 
 /// Rows that one stored turn of the filled home has.
 const ROWS_PER_TURN: usize = 2;
-
-fn connector(home: &TestHome) -> Connector {
-    let dir = home.dir();
-    let place = Place {
-        root: dir.clone(),
-        profile: "default".into(),
-        socket: dir.join("run/hermesd.sock"),
-        daemon_json: dir.join("run/daemon.json"),
-        gateway_lock: dir.join("gateway.lock"),
-        agent_log: dir.join("logs/agent.log"),
-    };
-    let launch = Launch { client_exe: Some(hermes_tests::binary("hermes-cli")), ..Launch::default() };
-    Connector::new(
-        place,
-        Identity { client: "bench".into(), version: env!("CARGO_PKG_VERSION").into() },
-        launch,
-    )
-}
 
 /// Seconds of one turn in a new session, from submit to its result.
 pub(crate) async fn turn(home: &TestHome, prompt: &str) -> Result<f64, Failure> {
