@@ -51,9 +51,11 @@ pub(crate) async fn run(
 ) -> ControlFlow<Exit, Outcome> {
     let mut attempt = 1;
     let mut stream_retries = 0;
+    // Text of a broken attempt stands on the screen already; the next attempt must not write it again.
+    let mut shown_before = false;
     loop {
         let began = cx.now();
-        let result = perform::run(turn, cx, facts, &request).await;
+        let result = perform::run(turn, cx, facts, &request, shown_before).await;
         turn.model_s += cx.now().seconds_since(began).max(0.0);
         turn.api_calls += 1;
 
@@ -78,13 +80,14 @@ pub(crate) async fn run(
             AfterError::ContinuePartial => return continue_partial(turn, cx, facts, error),
             AfterError::RetryStream => {
                 stream_retries += 1;
+                shown_before |= !error.streamed_text.is_empty();
                 continue;
             }
-            AfterError::DisableStreaming => {
+            AfterError::DisableStreaming if facts.streaming => {
                 facts.streaming = false;
                 continue;
             }
-            AfterError::RetryOrFail => {}
+            AfterError::DisableStreaming | AfterError::RetryOrFail => {}
         }
         match retry::next(attempt, turn.settings.max_attempts, &error, cx.shared.jitter()) {
             retry::Retry::Wait(wait) => {

@@ -15,6 +15,7 @@ pub(super) async fn run(
     cx: &TurnCx<'_>,
     facts: &mut SessionFacts,
     request: &Sendable,
+    shown_before: bool,
 ) -> Result<ModelResponse, CallError> {
     let mut sink = EventSink {
         stream: cx.stream,
@@ -23,6 +24,7 @@ pub(super) async fn run(
         paragraph_due: turn.streamed_any_text && turn.fragments.is_empty(),
         at_start: turn.fragments.is_empty(),
         wrote_text: false,
+        muted: shown_before,
     };
     let provider = cx.shared.deps.providers.provider_for(&facts.route);
     let call = CallRequest {
@@ -49,11 +51,14 @@ struct EventSink<'a> {
     /// Leading newlines of an answer are not shown.
     at_start: bool,
     wrote_text: bool,
+    /// An earlier attempt showed this text.
+    muted: bool,
 }
 
 impl StreamSink for EventSink<'_> {
     fn delta(&mut self, delta: StreamDelta<'_>) {
         let payload = match delta {
+            StreamDelta::Text(_) if self.muted => return,
             StreamDelta::Text(text) => {
                 let text = if self.at_start { text.trim_start_matches(['\n', '\r']) } else { text };
                 if text.is_empty() {
