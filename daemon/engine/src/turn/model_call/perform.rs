@@ -21,8 +21,11 @@ pub(super) async fn run(
         stream: cx.stream,
         turn_id: &turn.id,
         model: &facts.route.model,
-        paragraph_due: turn.streamed_any_text && turn.fragments.is_empty(),
-        at_start: turn.fragments.is_empty(),
+        place: match (turn.fragments.is_empty(), turn.streamed_any_text) {
+            (true, false) => Place::Start,
+            (true, true) => Place::AfterTools,
+            (false, _) => Place::Within,
+        },
         wrote_text: false,
         muted: shown_before,
     };
@@ -46,13 +49,19 @@ struct EventSink<'a> {
     stream: &'a SessionStream,
     turn_id: &'a hermes_core::TurnId,
     model: &'a str,
-    /// Text after tool activity begins a paragraph (spec 10 §18).
-    paragraph_due: bool,
-    /// Leading newlines of an answer are not shown.
-    at_start: bool,
+    place: Place,
     wrote_text: bool,
     /// An earlier attempt showed this text.
     muted: bool,
+}
+
+/// Where the next text stands in what the user sees. Leading newlines of a text are not shown, and text
+/// after tool activity begins a paragraph (spec 10 §18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    AfterTools,
+    Within,
 }
 
 impl StreamSink for EventSink<'_> {
@@ -60,13 +69,16 @@ impl StreamSink for EventSink<'_> {
         let payload = match delta {
             StreamDelta::Text(_) if self.muted => return,
             StreamDelta::Text(text) => {
-                let text = if self.at_start { text.trim_start_matches(['\n', '\r']) } else { text };
+                let text = match self.place {
+                    Place::Start | Place::AfterTools => text.trim_start_matches(['\n', '\r']),
+                    Place::Within => text,
+                };
                 if text.is_empty() {
                     return;
                 }
-                self.at_start = false;
                 self.wrote_text = true;
-                let break_before = if std::mem::take(&mut self.paragraph_due) { "\n\n" } else { "" };
+                let before = std::mem::replace(&mut self.place, Place::Within);
+                let break_before = if before == Place::AfterTools { "\n\n" } else { "" };
                 EventPayload::MessageDelta { text: format!("{break_before}{text}") }
             }
             StreamDelta::Reasoning(text) => EventPayload::ReasoningDelta { text: text.to_owned() },
