@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// The personal agent at the command line.
@@ -62,16 +63,16 @@ pub(crate) struct ChatFlags {
     #[arg(long, value_name = "PATH")]
     pub(crate) usage_file: Option<PathBuf>,
     /// Model for this run
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Provider for this run
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) provider: Option<String>,
     /// Toolsets of a new session, separated by commas (`all`: every one; an empty text: none)
     #[arg(short, long, value_name = "A,B")]
     pub(crate) toolsets: Option<String>,
     /// Go on with a session: its id, the beginning of its id, its title, or `latest`
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) resume: Option<String>,
     /// Go on with the most recent session of this surface, or with the one of this title
     #[arg(short, long = "continue", value_name = "NAME", num_args = 0..=1, default_missing_value = "")]

@@ -9,7 +9,7 @@ pub(crate) enum Exit {
     Success,
     /// General failure: refused, not found, an empty answer, no credentials.
     Failure,
-    /// Usage error, or a turn that ended failed, partial or out of budget.
+    /// Usage error, or a turn that ended failed, cut off, partial or out of budget.
     Usage,
     /// A check found problems.
     Problems,
@@ -73,7 +73,7 @@ pub(crate) fn of_turn(result: &TurnResult) -> Exit {
     let temporary = result.failure_reason.as_deref().is_some_and(|reason| TEMPORARY.contains(&reason));
     match result.interrupt_cause.as_deref() {
         Some("deadline") => Exit::Timeout,
-        _ if result.interrupted => Exit::Failure,
+        _ if result.interrupted => Exit::Usage,
         _ if !result.completed && temporary => Exit::Temporary,
         _ if result.failed || result.partial || !result.completed => Exit::Usage,
         _ if is_empty(result) => Exit::Failure,
@@ -149,8 +149,8 @@ mod tests {
             ("rate limit", failed("rate_limit"), 75),
             ("quota", failed("billing"), 75),
             ("deadline", interrupted("deadline"), 124),
-            ("stopped by another client", interrupted("user_stop"), 1),
-            ("daemon crash", interrupted("restart"), 1),
+            ("stopped by another client", interrupted("user_stop"), 2),
+            ("daemon crash", interrupted("restart"), 2),
         ];
         for (name, result, code) in table {
             assert_eq!(of_turn(&result).code(), code, "{name}");

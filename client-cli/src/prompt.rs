@@ -45,6 +45,7 @@ pub(crate) enum Prompt {
 pub(crate) fn find(flags: &ChatFlags, stdin_is_terminal: bool, deadline: Option<Instant>) -> Outcome<Prompt> {
     let given = given(flags)?;
     let plan = plan(flags.stdin, &given, stdin_is_terminal)?;
+    let was_given = matches!(given, Given::Text(_));
     let argument = match given {
         Given::Text(text) => text,
         Given::Nothing | Given::Dash => String::new(),
@@ -62,7 +63,8 @@ pub(crate) fn find(flags: &ChatFlags, stdin_is_terminal: bool, deadline: Option<
         }
     };
     if text.trim().is_empty() {
-        let what = if plan == Plan::Prompt { "stdin holds no prompt" } else { "the prompt is empty" };
+        let what =
+            if plan == Plan::Prompt && !was_given { "stdin holds no prompt" } else { "the prompt is empty" };
         return Err(Failure::usage(what)
             .hint("give one with -q \"…\", -z \"…\" or --query-file PATH")
             .into());

@@ -223,8 +223,10 @@ impl TurnRun {
         if let Some(result) = turn.result {
             return Ok(Some(TurnEnd { result, recovered: false, seen: None }));
         }
+        // Only a turn that completed has an answer; what closes another one in the history is a note.
         let answer = match answer_in(&self.rows) {
-            None if turn.state == "completed" => answer_in(&self.stored_rows().await?),
+            _ if turn.state != "completed" => None,
+            None => answer_in(&self.stored_rows().await?),
             known => known,
         };
         let result = self.result_from(&turn, answer);
