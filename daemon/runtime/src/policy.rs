@@ -73,11 +73,11 @@ impl Policy {
             }
             Effect::Write { path } => match self.paths.check_write(path) {
                 Err(no) => refused(&no),
-                Ok(()) => self.outside_workspace(path, cx),
+                Ok(()) => self.needs_approval(path, cx),
             },
             Effect::CrossProfileWrite { path } => match self.paths.check_write(path) {
                 Err(no) if !no.lifts_for_cross_profile() => refused(&no),
-                _ => self.outside_workspace(path, cx),
+                _ => self.needs_approval(path, cx),
             },
             Effect::Command { .. } if cx.yolo => Verdict::Allow,
             Effect::Command { .. } => Verdict::Deny {
@@ -93,13 +93,32 @@ impl Policy {
         verdict
     }
 
+    /// Writes that somebody would have to approve: what runs by itself later, secrets that would be lost, and
+    /// everything outside the session's directory.
+    fn needs_approval(&self, path: &Path, cx: &PolicyCx<'_>) -> Verdict {
+        if cx.yolo {
+            return Verdict::Allow;
+        }
+        match self.paths.resolve(path).ok().and_then(|target| self.paths.delicate(&target)) {
+            Some(why) => Verdict::Deny {
+                rule: "write.delicate",
+                reason: format!(
+                    "{} {why}, and writing it needs an approval, which this version cannot ask for yet; do without, or \
+                     tell the user to run this again with --yolo",
+                    path.display()
+                ),
+            },
+            None => self.outside_workspace(path, cx),
+        }
+    }
+
     /// Writing outside the session's directory would need an approval.
     fn outside_workspace(&self, path: &Path, cx: &PolicyCx<'_>) -> Verdict {
         let inside = || {
             let workspace = self.paths.resolve(cx.workspace)?;
             Ok::<_, PathRefusal>(self.paths.resolve(path)?.starts_with(workspace))
         };
-        if cx.yolo || inside().unwrap_or(false) {
+        if inside().unwrap_or(false) {
             return Verdict::Allow;
         }
         Verdict::Deny {
@@ -184,6 +203,30 @@ mod tests {
             let expected = if outside { [Some("workspace.write"), None] } else { [None, None] };
             assert_eq!(place.rules(&Effect::Write { path: &path }), expected, "{}", path.display());
         }
+    }
+
+    #[test]
+    fn what_runs_by_itself_and_secrets_that_exist_need_yolo_inside_too() {
+        let place = place();
+        fs::write(place.user.join("work/.env"), "KEY=1").unwrap();
+        for (path, delicate) in [
+            ("work/.git/hooks/pre-commit", true),
+            ("work/sub/.git/config", true),
+            ("work/.env", true),
+            ("work/.env.local", false),
+            ("work/.gitignore", false),
+            ("work/.github/workflows/ci.yml", false),
+        ] {
+            let path = place.user.join(path);
+            let expected = if delicate { [Some("write.delicate"), None] } else { [None, None] };
+            assert_eq!(place.rules(&Effect::Write { path: &path }), expected, "{}", path.display());
+        }
+        let workspace = place.user.clone();
+        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace };
+        let bashrc = place.user.join(".bashrc");
+        assert!(matches!(place.policy.judge(&Effect::Write { path: &bashrc }, &cx), Verdict::Deny { .. }));
+        let notes = place.user.join("notes.txt");
+        assert!(matches!(place.policy.judge(&Effect::Write { path: &notes }, &cx), Verdict::Allow));
     }
 
     #[test]

@@ -262,3 +262,31 @@ fn a_lost_one_shot_client_stops_its_turn() {
         list.to_string().contains("\"running\":false")
     });
 }
+
+#[test]
+fn file_tools_do_not_open_the_database_and_so_leave_its_locks_alone() {
+    let server = ModelServer::start(|request| match request.results_since_user() {
+        0 if request.last_user() == "look" => Reply::calls(vec![
+            Call::new("search_files", &json!({ "pattern": "SQLite", "path": "../home" })),
+            Call::new("read_file", &json!({ "path": "../home/state.db-shm" })),
+            Call::new("read_file", &json!({ "path": "link" })),
+        ]),
+        _ => Reply::text("answered"),
+    });
+    let home = TestHome::with_config(&server.config());
+    home.cli(["-z", "first"]).success();
+    std::fs::hard_link(home.dir().join("state.db-shm"), home.work().join("link")).unwrap();
+    home.cli(["-z", "look"]).success();
+
+    // Another program looks into the database and leaves: with the daemon's locks gone it would take the
+    // write-ahead log with it.
+    let peek =
+        rusqlite::Connection::open_with_flags(home.database(), rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .unwrap();
+    peek.query_row("SELECT count(*) FROM messages", [], |_| Ok(())).unwrap();
+    drop(peek);
+    home.cli(["-z", "after the look"]).success();
+    home.kill_daemon("KILL");
+    let list = home.cli(["sessions", "list", "--json"]).success().stdout;
+    assert!(list.contains("after the look"), "{list}");
+}

@@ -51,6 +51,17 @@ impl PathPolicy {
         rule.map_or(Ok(()), |rule| Err(self.refusal(path, trail, rule)))
     }
 
+    /// Device and inode of the files that this process must not even open: closing any descriptor of a
+    /// database drops the locks that SQLite holds on it. For readers that open before they ask.
+    pub fn never_opened(&self) -> Vec<(u64, u64)> {
+        self.0.databases()
+    }
+
+    /// Why writing the resolved `target` would do more than change a file of the user's work; `None` when not.
+    pub(crate) fn delicate(&self, target: &Path) -> Option<&'static str> {
+        self.0.delicate(target)
+    }
+
     /// Whether a file tool may create, change, move or delete the absolute `path`. It need not exist.
     ///
     /// The refusal may be one that [lifts](PathRefusal::lifts_for_cross_profile) when the call says so.

@@ -21,7 +21,7 @@ enum Reach {
 }
 use Reach::{Beginning, File, Tree};
 
-/// Below the user's home: never written.
+/// Below the user's home: credentials, never read and never written.
 const USER: [(&str, Reach); 13] = [
     (".ssh", Tree),
     (".netrc", File),
@@ -39,16 +39,21 @@ const USER: [(&str, Reach); 13] = [
 ];
 
 /// Below the root of the disk: never written, also not by approval.
-const MACHINE: [(&str, Reach); 5] = [
+const MACHINE: [(&str, Reach); 6] = [
     ("etc/sudoers", File),
     ("etc/passwd", File),
     ("etc/shadow", File),
+    ("etc/gshadow", File),
     ("etc/sudoers.d", Tree),
     ("etc/systemd", Tree),
 ];
 
+/// Below the root of the disk: never read.
+const MACHINE_READ: [(&str, Reach); 4] =
+    [("etc/shadow", File), ("etc/gshadow", File), ("etc/sudoers", File), ("etc/sudoers.d", Tree)];
+
 /// Below every profile's home: never written.
-const HOME_WRITE: [(&str, Reach); 8] = [
+const HOME_WRITE: [(&str, Reach); 12] = [
     (".env", File),
     (".anthropic_oauth.json", File),
     ("auth.json", File),
@@ -57,13 +62,18 @@ const HOME_WRITE: [(&str, Reach); 8] = [
     ("run", Tree),
     ("state.db", Beginning),
     ("sessions", Tree),
+    ("active_profile", File),
+    ("gateway.lock", File),
+    ("gateway.pid", File),
+    ("gateway_state.json", File),
 ];
 
 /// Below every profile's home: the agent's own settings.
 const HOME_POLICY: [(&str, Reach); 1] = [("config.yaml", File)];
 
-/// Below every profile's home: never read.
-const HOME_READ: [(&str, Reach); 9] = [
+/// Below every profile's home: never read. The database is not even opened: closing any descriptor of it in
+/// the daemon's process would drop SQLite's own locks on it.
+const HOME_READ: [(&str, Reach); 10] = [
     ("auth.json", File),
     ("auth.lock", File),
     (".anthropic_oauth.json", File),
@@ -73,7 +83,11 @@ const HOME_READ: [(&str, Reach); 9] = [
     ("cache/bws_cache.json", File),
     ("mcp-tokens", Tree),
     ("run", Tree),
+    (DATABASE, Beginning),
 ];
+
+/// The database, and what stands beside it.
+const DATABASE: &str = "state.db";
 
 /// Below every profile's home: never read, since it could carry injected text.
 const HOME_HUB: [(&str, Reach); 1] = [("skills/.hub", Tree)];
@@ -155,10 +169,17 @@ impl Rules {
                         .then_some(PathRule::Secret)
                         .or_else(|| covered(path, &rest, &HOME_HUB).then_some(PathRule::Hub))
                 });
+                let credentials = || {
+                    self.users
+                        .iter()
+                        .filter_map(|user| below(path, user))
+                        .any(|rest| covered(path, &rest, &USER))
+                        || below(path, Path::new("/")).is_some_and(|rest| covered(path, &rest, &MACHINE_READ))
+                };
                 let name = path.file_name().unwrap_or_default();
                 let secret_name = || SECRET_NAMES.iter().any(|secret| is_named(path, name, secret));
                 home_rule
-                    .or_else(|| secret_name().then_some(PathRule::Secret))
+                    .or_else(|| (secret_name() || credentials()).then_some(PathRule::Secret))
                     .or_else(|| linked(path, &self.linked_read))
             })
             .or_else(|| self.is_other_name_of_secret(&trail.target).then_some(PathRule::Secret))
@@ -183,9 +204,27 @@ impl Rules {
                 .or(home_rule)
                 .or_else(|| linked(path, &self.linked_write))
         });
-        hard.or_else(|| trail.all().any(|path| self.is_system(path)).then_some(PathRule::System))
+        hard.or_else(|| self.is_other_name_of_secret(&trail.target).then_some(PathRule::Guarded))
+            .or_else(|| trail.all().any(|path| self.is_system(path)).then_some(PathRule::System))
             .or_else(|| self.is_outside_safe_roots(&trail.target).then_some(PathRule::SafeRoot))
             .or_else(|| trail.all().any(|path| self.is_foreign(path)).then_some(PathRule::CrossProfile))
+    }
+
+    /// Why a write to `target` is more than a change of the user's work.
+    pub(super) fn delicate(&self, target: &Path) -> Option<&'static str> {
+        let name = target.file_name().unwrap_or_default();
+        // Its hooks, and half of its settings, are commands that the next `git` runs.
+        if target.parent().is_some_and(|parent| parent.iter().any(|part| is_named(target, part, ".git"))) {
+            return Some("belongs to git itself, which runs what stands there");
+        }
+        if SECRET_NAMES.iter().any(|secret| is_named(target, name, secret)) && target.exists() {
+            return Some("holds secrets that would be lost");
+        }
+        let of_the_user = self.users.iter().filter_map(|user| below(target, user)).any(|rest| {
+            rest.parent().is_some_and(|parent| parent.as_os_str().is_empty())
+                && rest.as_os_str().as_encoded_bytes().starts_with(b".")
+        });
+        of_the_user.then_some("is one of the user's own dot files, which shells and programs run")
     }
 
     /// The part of `path` below a profile's home: this profile's, the root's, or any other's.
@@ -238,12 +277,25 @@ impl Rules {
         if !meta.is_file() || meta.nlink() < 2 {
             return false;
         }
-        self.homes.iter().chain(&self.roots).any(|home| {
-            HOME_READ.iter().filter(|(_, reach)| *reach == File).any(|(name, _)| {
-                fs::metadata(home.join(name))
-                    .is_ok_and(|secret| (secret.dev(), secret.ino()) == (meta.dev(), meta.ino()))
+        let identity = (meta.dev(), meta.ino());
+        self.databases().contains(&identity)
+            || self.homes.iter().chain(&self.roots).any(|home| {
+                HOME_READ.iter().filter(|(_, reach)| *reach == File).any(|(name, _)| {
+                    fs::metadata(home.join(name)).is_ok_and(|secret| (secret.dev(), secret.ino()) == identity)
+                })
             })
-        })
+    }
+
+    /// Device and inode of each file of our databases.
+    pub(super) fn databases(&self) -> Vec<(u64, u64)> {
+        let entries =
+            self.homes.iter().chain(&self.roots).filter_map(|home| fs::read_dir(home).ok()).flatten();
+        entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(DATABASE))
+            .filter_map(|entry| fs::metadata(entry.path()).ok())
+            .map(|meta| (meta.dev(), meta.ino()))
+            .collect()
     }
 }
 

@@ -162,12 +162,18 @@ fn secrets_are_never_read() {
         "work/.env.local",
         "work/a/.envrc",
         "work/.env.production",
+        ".hermes/state.db",
+        ".hermes/profiles/p2/state.db-wal",
+        ".ssh/id_ed25519",
+        ".aws/credentials",
+        ".netrc",
+        "/etc/shadow",
     ] {
         assert_eq!(place.read(path), Some(PathRule::Secret), "{path}");
     }
     assert_eq!(place.read(".hermes/skills/.hub/index.json"), Some(PathRule::Hub));
     assert_eq!(
-        (place.read(".ssh/config"), place.read("work/.env.example"), place.write("work/.env")),
+        (place.read("/etc/passwd"), place.read("work/.env.example"), place.write("work/.env")),
         (None, None, None)
     );
 }

@@ -94,17 +94,20 @@ pub(crate) struct Found {
 /// Files whose counts are listed.
 const MAX_LISTED_FILES: usize = 100_000;
 
-/// Searches below the root. `may_read` is asked for each file that has hits.
+/// Searches below the root. Files in `never_opened` (device, inode) are passed over; `may_read` is asked for each
+/// other file that has hits.
 pub(crate) fn search(
     query: &Query<'_>,
     rules: Rules,
     stop: &Stop,
+    never_opened: &[(u64, u64)],
     may_read: &(dyn Fn(&Path) -> bool + Sync),
 ) -> Found {
     let mut found = Found::default();
     let mut entries = walk(query.root, rules).filter_map(Result::ok).filter(|entry| {
         entry.file_type().is_some_and(|kind| kind.is_file() || entry.depth() == 0 && kind.is_symlink())
             && query.glob.as_ref().is_none_or(|glob| glob.matches(entry.path(), query.root))
+            && !is_one_of(entry, never_opened)
     });
     loop {
         let size = chunk_size(query, &found);
@@ -123,6 +126,13 @@ pub(crate) fn search(
     }
     found.timed_out = stop.timed_out();
     found
+}
+
+/// The inode comes with the directory entry; only a match costs a look at the file.
+fn is_one_of(entry: &ignore::DirEntry, files: &[(u64, u64)]) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    entry.ino().is_some_and(|ino| files.iter().any(|(_, known)| *known == ino))
+        && entry.metadata().is_ok_and(|meta| files.contains(&(meta.dev(), meta.ino())))
 }
 
 fn chunk_size(query: &Query<'_>, found: &Found) -> usize {

@@ -196,9 +196,10 @@ fn by_content(mut scene: Scene<'_>, arguments: &Value, stop: &Stop) -> ToolOutpu
         files_only: mode == render::Mode::Files,
     };
     let may_read = |path: &Path| scene.cx.may_read(path);
-    let mut found = content::search(&query, Rules::Usual, stop, &may_read);
+    let never_opened = scene.cx.services.policy.paths().never_opened();
+    let mut found = content::search(&query, Rules::Usual, stop, &never_opened, &may_read);
     if found.hits == 0 && !found.timed_out && scene.root.is_dir() {
-        let wider = content::search(&query, Rules::All, stop, &may_read);
+        let wider = content::search(&query, Rules::All, stop, &never_opened, &may_read);
         if wider.hits > 0 {
             scene.notes.push(ONLY_HIDDEN.to_owned());
         }
