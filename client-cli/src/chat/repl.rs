@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_client::{NewTurn, SessionWatch, TurnRun, TurnStep};
+use hermes_client::{CallErrorKind, NewTurn, SessionWatch, TurnRun, TurnStep, WatchError};
 use hermes_proto::v1;
 use tokio::time::timeout;
 
@@ -29,17 +29,21 @@ enum Line {
 enum Turn {
     Ended(Box<SessionWatch>),
     Left(StopCause),
+    /// The daemon does not know the session any more: it ended before the session had its first row.
+    Gone {
+        text: String,
+    },
 }
 
 /// Converses until the person leaves.
 pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
     let mut signals =
         Signals::take().map_err(|error| Failure::general(format!("cannot take signals: {error}")))?;
-    let Opened { mut watch, intro } = session::open(chat, output).await?;
+    let Opened { mut watch, mut intro } = session::open(chat, output).await?;
     banner(chat, output, &intro.model, &intro.provider)?;
     let exit = loop {
         output.text("❯ ")?;
-        let text = match next_line(&mut signals).await {
+        let text = match next_line(&mut signals, output).await? {
             Line::Text(text) => text,
             Line::End => {
                 output.line("")?;
@@ -59,9 +63,16 @@ pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
             }
             _ => {}
         }
-        match turn(chat, watch, text, &mut signals, output).await? {
+        let mut left = turn(chat, watch, text, &mut signals, output).await?;
+        if let Turn::Gone { text } = left {
+            let again = session::open(chat, output).await?;
+            intro = again.intro;
+            left = turn(chat, again.watch, text, &mut signals, output).await?;
+        }
+        match left {
             Turn::Ended(again) => watch = *again,
             Turn::Left(cause) => break cause.exit(),
+            Turn::Gone { .. } => return Err(Failure::general("the daemon keeps losing the session").into()),
         }
     };
     output.note(&format!("session_id: {}", intro.session_id));
@@ -81,18 +92,27 @@ fn banner(chat: &Chat<'_>, output: &mut Output, model: &str, provider: &str) -> 
     Ok(())
 }
 
-/// Waits for a line on a thread of its own, so that signals are still heard.
-async fn next_line(signals: &mut Signals) -> Line {
-    let reading = tokio::task::spawn_blocking(|| {
+/// Waits for a line on a thread of its own, so that signals are still heard. Ctrl+C begins the line anew: the
+/// terminal has thrown away what stood in it.
+async fn next_line(signals: &mut Signals, output: &mut Output) -> Outcome<Line> {
+    let mut reading = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|count| (count, line))
     });
-    tokio::select! {
-        cause = signals.next() => Line::Stopped(cause),
-        read = reading => match read {
-            Ok(Ok((count, line))) if count > 0 => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
-            _ => Line::End,
-        },
+    loop {
+        tokio::select! {
+            cause = signals.next() => {
+                if cause != StopCause::Interrupt {
+                    return Ok(Line::Stopped(cause));
+                }
+                output.line("")?;
+                output.text("❯ ")?;
+            }
+            read = &mut reading => return Ok(match read {
+                Ok(Ok((count, line))) if count > 0 => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
+                _ => Line::End,
+            }),
+        }
     }
 }
 
@@ -111,7 +131,12 @@ async fn turn(
     };
     let mut turn = tokio::select! {
         cause = signals.next() => return Ok(Turn::Left(cause)),
-        turn = TurnRun::submit(watch, NewTurn { options, ..NewTurn::new(text) }) => turn?,
+        turn = TurnRun::submit(watch, NewTurn { options, ..NewTurn::new(text.clone()) }) => match turn {
+            Err(WatchError::Call(error)) if error.kind() == CallErrorKind::NotFound => {
+                return Ok(Turn::Gone { text });
+            }
+            turn => turn?,
+        },
     };
     let mut view = TurnView::feed();
     let mut asked: Option<Instant> = None;

@@ -110,12 +110,12 @@ impl HomeError {
         match self {
             Self::NoHome => "set HERMES_HOME to the folder that should hold your profile".to_owned(),
             Self::NotAbsolute { .. } => "set HERMES_HOME to a path that starts with `/`".to_owned(),
-            Self::BadName(_) => "list the profiles with `hermes-cli profile list`".to_owned(),
-            Self::UnknownProfile { name, named_by: Some(file), .. } => {
-                format!("correct or remove {}, or run `hermes-cli profile create {name}`", file.display())
-            }
-            Self::UnknownProfile { name, named_by: None, .. } => {
-                format!("create it with `hermes-cli profile create {name}`")
+            Self::BadName(_) => "a profile is a folder below `profiles` in the home, named so".to_owned(),
+            Self::UnknownProfile { name, root, named_by, .. } => {
+                let folder = root.join("profiles").join(name.as_str());
+                let correct =
+                    named_by.as_ref().map(|file| format!("correct or remove {}, or ", file.display()));
+                format!("{}make it with `mkdir -p -m 700 {}`", correct.unwrap_or_default(), folder.display())
             }
             Self::ActiveProfile { file, .. } => format!("correct or remove {}", file.display()),
             Self::Unreadable { path, .. } => format!(

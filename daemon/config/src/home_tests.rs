@@ -90,7 +90,8 @@ fn an_unknown_profile_lists_those_that_exist() {
     let world = World::new().with_profile("work").with_profile("play");
     let error = world.resolve(Some("wrok"), None).unwrap_err();
     assert!(error.to_string().ends_with("(profiles: default, play, work)"), "{error}");
-    assert_eq!(error.hint(), "create it with `hermes-cli profile create wrok`");
+    let folder = world.root().join("profiles/wrok");
+    assert_eq!(error.hint(), format!("make it with `mkdir -p -m 700 {}`", folder.display()));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The daemon as it is measured: started, driven through the client library, weighed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -133,11 +135,33 @@ pub(crate) fn cpu_seconds(home: &TestHome) -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The largest resident memory that any child of this process had.
-pub(crate) fn peak_memory_of_children() -> String {
+/// Says, as the first argument, that this process only weighs the command behind it.
+const WEIGH: &str = "--weigh";
+
+/// The command that this process was started to weigh, if it was.
+pub(crate) fn weighed_command() -> Option<Vec<OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == WEIGH).then(|| arguments.collect())
+}
+
+/// Runs a command and prints its peak memory in kilobytes: in a process of its own, since the kernel
+/// tells only the largest of all children.
+#[expect(clippy::print_stdout, reason = "the figure is what this process is for")]
+pub(crate) fn weigh(command: &[OsString]) -> Result<(), Failure> {
     use nix::sys::resource::{UsageWho, getrusage};
-    getrusage(UsageWho::RUSAGE_CHILDREN)
-        .ok()
-        .and_then(|usage| u32::try_from(usage.max_rss()).ok())
-        .map_or_else(|| "unknown".into(), |kilobytes| format!("{:.1} MB", f64::from(kilobytes) / 1024.0))
+    let (program, arguments) = command.split_first().ok_or("nothing to weigh")?;
+    let output = Command::new(program).args(arguments).output()?;
+    if !output.status.success() {
+        return Err("the weighed command failed".into());
+    }
+    println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss());
+    Ok(())
+}
+
+/// Peak resident memory of `hermes-cli -z`.
+pub(crate) fn client_peak(home: &TestHome) -> String {
+    let mut command = home.command("bench");
+    command.arg(WEIGH).arg(hermes_tests::binary("hermes-cli")).args(["-z", "hello"]);
+    let kilobytes = hermes_tests::home::run(command, None).success().stdout.trim().parse::<f64>();
+    kilobytes.map_or_else(|_| "unknown".into(), |kilobytes| format!("{:.1} MB", kilobytes / 1024.0))
 }

@@ -29,6 +29,9 @@ const IDLE: Duration = Duration::from_secs(30);
 const STORED_MESSAGES: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(command) = daemon::weighed_command() {
+        return daemon::weigh(&command);
+    }
     let quick = std::env::args().any(|argument| argument == "--quick");
     let runs = if quick { 3 } else { RUNS };
     build()?;
@@ -123,8 +126,7 @@ fn one_shots(runs: u32, rows: &mut Vec<Row>) {
     }
     rows.push(Row::time("one-shot, daemon running", &warm, Some(0.05)));
     rows.push(Row::time("one-shot, daemon started by it", &cold, Some(0.12)));
-    let peak = daemon::peak_memory_of_children();
-    rows.push(Row::value("  client memory, peak", peak, Some("15 MB")));
+    rows.push(Row::value("  client memory, peak", daemon::client_peak(&home), Some("15 MB")));
 }
 
 /// From the start of `hermesd` until it takes a turn, on a home with a history; then its memory at rest.
