@@ -196,7 +196,8 @@ fn profile_layer(
         column,
         reason,
     };
-    let text = match read_text(&file, Trust::Named) {
+    let trust = if named.is_some() { Trust::Named } else { Trust::Found };
+    let text = match read_text(&file, trust) {
         Ok(text) => text,
         Err(ReadFault::Missing) if named.is_none() => String::new(),
         Err(ReadFault::Missing) => return Err(LoadError::Missing { file }),

@@ -8,7 +8,8 @@ use std::time::Duration;
 use hermes_config::{Home, Settings};
 use hermes_context::{LocalDate, MachineFacts};
 use hermes_core::{
-    Clock, Epoch, Instant, InterruptCause, Message, MessageId, PromptId, SessionId, SessionOptions, TurnId,
+    Clock, Epoch, Instant, InterruptCause, Message, MessageId, PromptId, SessionId, SessionInfo,
+    SessionOptions, TurnId,
 };
 use hermes_providers::{OfflineFacts, Providers, ResolveError, Route, RouteChoice, RouteSettings};
 use hermes_runtime::{SecretScope, Tasks};
@@ -242,9 +243,25 @@ impl Engine {
     pub async fn open(&self, input: OpenInput) -> Result<SessionDetail, EngineError> {
         self.refuse_while_draining()?;
         let id = self.resolve(&input.reference, input.source.as_deref()).await?;
-        let (handle, mut warnings) = self.handle(&id, &input.options).await?;
-        let description = handle.ask(|reply| Command::Describe { reply }).await;
-        let info = description.ok_or(EngineError::ShuttingDown)?.info;
+        let (mut handle, mut warnings) = self.handle(&id, &input.options).await?;
+        let mut info = describe(&handle).await?;
+        if asks_for_another_model(&input.options, &info) {
+            // Loaded with the model it had; an idle session can be loaded anew with the one that is asked for.
+            if handle.ask(|reply| Command::CloseIfIdle { reply }).await == Some(true) {
+                (handle, warnings) = self.handle(&id, &input.options).await?;
+                info = describe(&handle).await?;
+            } else {
+                warnings.push(format!(
+                    "The session is in use with {} ({}); it keeps that model for now.",
+                    info.model, info.provider
+                ));
+            }
+        }
+        if input.options.toolsets.is_some() {
+            warnings.push(
+                "A session keeps the tools that it began with; the toolsets were not changed.".to_owned(),
+            );
+        }
         let summary = match self.shared.deps.db.session_summary(&id).await? {
             Some(summary) => summary,
             None => blank_summary(&id, &info, self.shared.deps.clock.now()),
@@ -544,6 +561,16 @@ impl Engine {
     }
 }
 
+async fn describe(handle: &SessionHandle) -> Result<SessionInfo, EngineError> {
+    let description = handle.ask(|reply| Command::Describe { reply }).await;
+    Ok(description.ok_or(EngineError::ShuttingDown)?.info)
+}
+
+fn asks_for_another_model(options: &SessionOptions, info: &SessionInfo) -> bool {
+    let differs = |asked: &Option<String>, is: &str| asked.as_deref().is_some_and(|asked| asked != is);
+    differs(&options.model, &info.model) || differs(&options.provider, &info.provider)
+}
+
 fn not_found(reference: &str, near: &[SessionRef]) -> EngineError {
     let hint = if near.is_empty() {
         "see what there is with `hermes-cli sessions list`".to_owned()
@@ -566,7 +593,7 @@ fn unsaved_summary(facts: &SessionFacts) -> SessionSummary {
 }
 
 /// The summary of a session that has no row yet.
-fn blank_summary(id: &SessionId, info: &hermes_core::SessionInfo, at: Instant) -> SessionSummary {
+fn blank_summary(id: &SessionId, info: &SessionInfo, at: Instant) -> SessionSummary {
     SessionSummary {
         id: id.clone(),
         source: String::new(),

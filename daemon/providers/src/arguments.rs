@@ -44,7 +44,9 @@ pub(crate) fn check(text: String) -> Checked {
     if is_json(&repaired) {
         return Checked::Valid(repaired);
     }
-    if trimmed.ends_with(['}', ']']) { Checked::Broken(text) } else { Checked::Truncated(text) }
+    // Prose in place of arguments was not cut off: the model has to be told.
+    let cut_off = trimmed.starts_with(['{', '[']) && !trimmed.ends_with(['}', ']']);
+    if cut_off { Checked::Truncated(text) } else { Checked::Broken(text) }
 }
 
 /// Escapes control characters inside strings and drops trailing commas.

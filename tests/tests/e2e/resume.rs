@@ -99,3 +99,16 @@ fn show_prints_the_transcript() {
     let json = home.cli(["sessions", "show", "latest", "--json"]).success().json();
     assert!(json.to_string().contains("the file's text"), "{json}");
 }
+
+#[test]
+fn a_session_goes_on_with_another_model_when_that_is_asked_for() {
+    let server = ModelServer::start(read_then_answer);
+    let home = TestHome::with_config(&server.config());
+    home.cli(["-z", "one"]).success();
+    home.cli(["-r", "latest", "-m", "other", "-z", "two"]).success();
+    let bodies: Vec<Value> = server.requests().iter().map(hermes_tests::ModelRequest::json).collect();
+    let models: Vec<&str> = bodies.iter().filter_map(|body| body["model"].as_str()).collect();
+    assert_eq!(models, ["fake", "other"]);
+    assert_eq!(bodies[1]["messages"].as_array().unwrap().len(), 4, "the history is kept");
+    server.assert_clean();
+}

@@ -198,3 +198,16 @@ fn a_timed_out_client_exits_124_and_the_turn_is_stopped() {
         list.to_string().contains("\"running\":false")
     });
 }
+
+#[test]
+fn a_project_file_that_leads_out_of_the_project_is_not_sent() {
+    let server = ModelServer::start(echo);
+    let home = TestHome::with_config(&server.config());
+    let outside = home.dir().join("private.txt");
+    std::fs::write(&outside, "my private notes").unwrap();
+    std::os::unix::fs::symlink(&outside, home.work().join("AGENTS.md")).unwrap();
+    home.write_file("CLAUDE.md", "Be brief.");
+    home.cli(["-z", "hello"]).success();
+    let body = server.requests().first().unwrap().body.to_string();
+    assert!(!body.contains("my private notes") && body.contains("Be brief."), "{body}");
+}

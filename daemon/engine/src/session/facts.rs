@@ -241,10 +241,16 @@ impl Renderer<'_> {
         )
     }
 
-    /// A project file that links to a secret is not the project's to show.
+    /// A project file that links to a secret, or to anything outside the project, is not the project's to show.
     fn read_check(&self) -> ReadCheck {
         let policy = self.shared.deps.dispatcher.services().policy.clone();
-        Arc::new(move |path| policy.paths().check_read(path).map_err(|refusal| refusal.to_string()))
+        let project = GitFacts::of(self.cwd).root.unwrap_or_else(|| self.cwd.to_path_buf());
+        Arc::new(move |path| {
+            policy.paths().check_read(path).map_err(|refusal| refusal.to_string())?;
+            let target = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
+            let inside = std::fs::canonicalize(&project).is_ok_and(|project| target.starts_with(project));
+            if inside { Ok(()) } else { Err(format!("it leads out of the project, to {}", target.display())) }
+        })
     }
 }
 

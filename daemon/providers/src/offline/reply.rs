@@ -121,7 +121,12 @@ fn listing(path: &str, value: &Value) -> String {
         return text;
     }
     // Too many to name: what stands at the top, with what is below it counted.
-    text.push_str(if is_partial { "; at the top of the newest of them:\n" } else { "; at the top:\n" });
+    if is_partial {
+        // Counts of a part would pass for counts of the whole.
+        let _ = writeln!(text, "; the newest {} of them stand in:", files.len());
+    } else {
+        text.push_str("; at the top:\n");
+    }
     let mut tops: BTreeMap<String, u64> = BTreeMap::new();
     for file in &files {
         match file.split_once('/') {
@@ -134,6 +139,9 @@ fn listing(path: &str, value: &Value) -> String {
     for (top, below) in tops.iter().take(MAX_LINES) {
         match below {
             0 => {
+                let _ = write!(text, "\n- {top}");
+            }
+            _ if is_partial => {
                 let _ = write!(text, "\n- {top}");
             }
             below => {

@@ -171,7 +171,7 @@ impl fmt::Display for PathRefusal {
                 " belongs to the operating system; if it must change, use the terminal, which asks the user",
             ),
             PathRule::OwnPolicy => f.write_str(
-                " holds the agent's own security settings, which it may not change; the user can, with `hermes-cli config set`",
+                " holds the agent's own security settings, which it may not change; the user can, in an editor",
             ),
             PathRule::SafeRoot => {
                 f.write_str(" lies outside the folders in which writing is allowed (HERMES_WRITE_SAFE_ROOT): ")?;
