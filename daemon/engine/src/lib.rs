@@ -13,6 +13,7 @@ mod engine;
 mod recover;
 mod session;
 mod settings;
+mod shared;
 mod stream;
 mod title;
 mod turn;
@@ -23,6 +24,7 @@ pub use api::{
     Submitted, TurnSnapshot,
 };
 pub use broker::PromptBroker;
-pub use engine::{Engine, EngineDeps, LocalTime};
+pub use engine::Engine;
 pub use settings::{AgentSettings, BusyInputMode, BusySettings, MaxTurns, Unlimited};
+pub use shared::{EngineDeps, LocalTime};
 pub use stream::Watch;

@@ -10,7 +10,7 @@ use hermes_state::{Db, FinishTurn, StateError, TurnKey, TurnRecord};
 use tracing::{info, warn};
 
 use crate::api::{EngineError, RecoveryReport};
-use crate::engine::EngineDeps;
+use crate::shared::EngineDeps;
 use crate::stream::SessionStream;
 
 /// Closes every turn that has no end.

@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, info_span, warn};
 
 use crate::api::{EngineError, SubmitInput, SubmitStatus, Submitted};
-use crate::engine::Shared;
 use crate::session::queue::{MAX_WAITING, Waiting};
 use crate::session::{Command, Description, SessionFacts, SessionHandle};
 use crate::settings::BusySettings;
+use crate::shared::Shared;
 use crate::turn::{self, Accepted, Interrupt, SteerSlot, TurnEnd, TurnInput};
 
 /// How long a one-shot's turn waits for its client to come back before it is interrupted.

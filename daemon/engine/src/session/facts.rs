@@ -19,8 +19,8 @@ use hermes_tools::{
 use tracing::{info, warn};
 
 use crate::api::EngineError;
-use crate::engine::Shared;
 use crate::session::git::GitFacts;
+use crate::shared::Shared;
 
 /// The surface of a session that names none.
 const DEFAULT_PLATFORM: &str = "cli";

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use hermes_core::Message;
 
-use crate::engine::Shared;
 use crate::session::SessionFacts;
+use crate::shared::Shared;
 use crate::stream::SessionStream;
 
 pub(crate) use exit::Exit;

@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 
 use crate::api::{EngineError, SubmitStatus, Submitted};
 use crate::budget::IterationBudget;
-use crate::engine::Shared;
 use crate::session::SessionFacts;
 use crate::settings::TurnSettings;
+use crate::shared::Shared;
 use crate::stream::SessionStream;
 use crate::turn::history::History;
 use crate::turn::{Interrupt, SteerSlot};
