@@ -23,9 +23,10 @@ impl Intent {
     /// The tool that serves the request, and its arguments.
     pub(crate) fn tool_call(&self) -> Option<(&'static str, Value)> {
         match self {
+            // Directly below the folder, as `ls` would: a whole tree does not fit one answer.
             Self::List { path } => Some((
                 "search_files",
-                json!({"pattern": "*", "target": "files", "path": path, "limit": LIMIT}),
+                json!({"pattern": "/*", "target": "files", "path": path, "limit": LIMIT}),
             )),
             Self::Read { path } => Some(("read_file", json!({ "path": path }))),
             Self::Search { text, path } => Some((

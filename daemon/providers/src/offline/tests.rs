@@ -103,7 +103,7 @@ async fn a_folder_is_listed_from_the_tools_own_result() {
         calls,
         [(
             "search_files".to_owned(),
-            r#"{"pattern":"*","target":"files","path":".","limit":500}"#.to_owned()
+            r#"{"pattern":"/*","target":"files","path":".","limit":500}"#.to_owned()
         )]
     );
     assert_eq!(text, "This folder holds 3 entries:\n\n- b.txt\n- src/\n- src/a.rs");
