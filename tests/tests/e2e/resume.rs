@@ -106,7 +106,7 @@ fn a_session_goes_on_with_another_model_when_that_is_asked_for() {
     let home = TestHome::with_config(&server.config());
     home.cli(["-z", "one"]).success();
     home.cli(["-r", "latest", "-m", "other", "-z", "two"]).success();
-    let bodies: Vec<Value> = server.requests().iter().map(hermes_tests::ModelRequest::json).collect();
+    let bodies: Vec<Value> = server.requests().iter().map(ModelRequest::json).collect();
     let models: Vec<&str> = bodies.iter().filter_map(|body| body["model"].as_str()).collect();
     assert_eq!(models, ["fake", "other"]);
     assert_eq!(bodies[1]["messages"].as_array().unwrap().len(), 4, "the history is kept");
