@@ -124,7 +124,13 @@ pub enum EventPayload {
     /// `input.state`
     InputState { queue: Vec<QueuedInput> },
     /// `approval.request`
-    ApprovalRequest { request_id: PromptId, tool: String, command: String, description: String },
+    ApprovalRequest {
+        request_id: PromptId,
+        tool: String,
+        command: String,
+        description: String,
+        choices: Vec<String>,
+    },
     /// `clarify.request`
     ClarifyRequest { request_id: PromptId, question: String, choices: Vec<String> },
     /// `prompt.resolved`

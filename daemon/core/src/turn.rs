@@ -124,6 +124,17 @@ pub enum TurnOutcome {
     Interrupted(InterruptCause),
 }
 
+impl TurnOutcome {
+    /// The state that the turn's row ends in.
+    pub fn state(self) -> TurnState {
+        match self {
+            Self::Completed | Self::Partial => TurnState::Completed,
+            Self::Failed => TurnState::Failed,
+            Self::Interrupted(_) => TurnState::Interrupted,
+        }
+    }
+}
+
 /// The status that clients paint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TurnStatus {
@@ -218,15 +229,6 @@ impl TurnResult {
             TurnOutcome::Completed | TurnOutcome::Partial => TurnStatus::Complete,
             TurnOutcome::Failed => TurnStatus::Error,
             TurnOutcome::Interrupted(_) => TurnStatus::Interrupted,
-        }
-    }
-
-    /// The state that the turn's row ends in.
-    pub fn state(&self) -> TurnState {
-        match self.outcome {
-            TurnOutcome::Completed | TurnOutcome::Partial => TurnState::Completed,
-            TurnOutcome::Failed => TurnState::Failed,
-            TurnOutcome::Interrupted(_) => TurnState::Interrupted,
         }
     }
 }

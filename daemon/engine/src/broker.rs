@@ -155,6 +155,7 @@ impl Ask for PromptBroker {
                 tool: request.tool,
                 command: request.subject,
                 description: request.description,
+                choices: CHOICES.map(str::to_owned).to_vec(),
             },
         );
         let reply = tokio::select! {

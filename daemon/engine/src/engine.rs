@@ -62,6 +62,7 @@ impl Engine {
     /// Opens a new session. Its row is written with its first turn.
     pub async fn create(&self, input: CreateInput) -> Result<SessionDetail, EngineError> {
         self.refuse_while_draining()?;
+        refuse_unbuilt(&input.options)?;
         let shared = Arc::clone(&self.shared);
         let CreateInput { options, title, .. } = input;
         // Reads project files: not on an async thread.
@@ -114,6 +115,9 @@ impl Engine {
 
     /// Takes an input. Returns when it is durable: as the user row of a turn that runs, or in the queue.
     pub async fn submit(&self, input: SubmitInput) -> Result<Submitted, EngineError> {
+        if input.options.model_once.is_some() {
+            return Err(not_built("options.model_once"));
+        }
         // A session may be unloaded between finding it and asking it; then it is loaded again.
         for _ in 0..3 {
             let (handle, _) = self.handle(&input.session_id, &SessionOptions::default()).await?;
@@ -399,6 +403,22 @@ impl Engine {
             handle.ask(|reply| Command::CloseIfIdle { reply }).await;
         }
     }
+}
+
+/// Options that the contract has and this version does not act on: refused, since a client that keeps a
+/// session out of the database must not find it there.
+fn refuse_unbuilt(options: &SessionOptions) -> Result<(), EngineError> {
+    if options.ephemeral {
+        return Err(not_built("options.persist"));
+    }
+    if !options.skills.is_empty() {
+        return Err(not_built("options.skills"));
+    }
+    Ok(())
+}
+
+fn not_built(field: &'static str) -> EngineError {
+    EngineError::Invalid { field, reason: "this version cannot do that yet".into() }
 }
 
 async fn describe(handle: &SessionHandle) -> Result<SessionInfo, EngineError> {

@@ -87,6 +87,7 @@ impl ToolList {
         Self::new(Vec::new())
     }
 
+    /// In the order in which they are sent.
     pub fn schemas(&self) -> &[ToolSchema] {
         &self.schemas
     }
@@ -96,6 +97,7 @@ impl ToolList {
         &self.json
     }
 
+    /// Whether the session has no tools.
     pub fn is_empty(&self) -> bool {
         self.schemas.is_empty()
     }

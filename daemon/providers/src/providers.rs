@@ -39,6 +39,7 @@ pub struct Providers {
 }
 
 impl Providers {
+    /// Opens no connection and builds no client yet: the first call does.
     pub fn new(settings: HttpSettings) -> Self {
         let HttpSettings { redactor, clock } = settings;
         let http = Arc::new(Http::default());

@@ -56,6 +56,7 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// A policy over the profile's path rules.
     pub fn new(paths: PathPolicy) -> Self {
         Self { paths }
     }

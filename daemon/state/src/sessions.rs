@@ -85,6 +85,24 @@ impl Db {
         self.write_transcript(move |conn| insert(conn, &session)).await
     }
 
+    /// Freezes the tools of a session that has none yet: one that the original wrote.
+    pub async fn set_tools(
+        &self,
+        id: &SessionId,
+        tool_names: &[String],
+        tool_schemas: &str,
+    ) -> Result<(), StateError> {
+        let (id, names, schemas) = (id.clone(), tool_names.to_vec(), tool_schemas.to_owned());
+        self.write_transcript(move |conn| {
+            let hash = prompts::store_schemas(conn, &schemas)?;
+            let changed = conn
+                .prepare_cached("UPDATE sessions SET tool_names = ?2, tool_schemas_hash = ?3 WHERE id = ?1")?
+                .execute(params![id.as_str(), serde_json::json!(names).to_string(), hash])?;
+            known(changed, &id)
+        })
+        .await
+    }
+
     /// Replaces the frozen prompt, model and provider: after a model switch or a compression.
     pub async fn set_prompt(
         &self,

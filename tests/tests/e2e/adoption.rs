@@ -134,6 +134,14 @@ fn adopts(version: i64, tables: &str) {
     let version: i64 =
         database.query_row("SELECT version FROM schema_version", [], |row| row.get(0)).unwrap();
     assert!(version >= 1000);
+    let frozen: i64 = database
+        .query_row(
+            "SELECT count(*) FROM sessions WHERE id = ?1 AND tool_schemas_hash IS NOT NULL AND tool_names IS NOT NULL",
+            [OLD_ID],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(frozen, 1, "the tools that were chosen for the old session are kept");
 }
 
 #[test]

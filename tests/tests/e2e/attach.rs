@@ -217,3 +217,13 @@ async fn an_interrupt_ends_the_turn_and_says_who_did_it() {
     assert_eq!(end.result.status, "interrupted");
     assert_eq!(end.result.interrupt_cause.as_deref(), Some("user_stop"));
 }
+
+#[tokio::test]
+async fn options_that_are_not_acted_on_are_refused_and_not_passed_over() {
+    let home = TestHome::new();
+    let client = connector(&home).ensure().await.unwrap();
+    let options = v1::SessionOptions { persist: Some(false), ..v1::SessionOptions::default() };
+    let request = v1::CreateSessionRequest { options: Some(options), title: None };
+    let refused = client.create_session(request).await.unwrap_err();
+    assert!(refused.to_string().contains("options.persist"), "{refused}");
+}

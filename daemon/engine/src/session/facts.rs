@@ -46,6 +46,8 @@ pub(crate) struct SessionFacts {
     pub(crate) unsaved: Option<NewSession>,
     /// The stored prompt named another model and was rebuilt.
     pub(crate) prompt_changed: bool,
+    /// The stored session had no tools frozen, so they were chosen now.
+    pub(crate) tools_changed: bool,
     cwd: PathBuf,
 }
 
@@ -155,7 +157,8 @@ impl SessionFacts {
             info!(session = %stored.id, "the session has no frozen tools; choosing them now");
         }
         let mut facts = Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, options);
-        facts.prompt_changed = prompt_changed || tools_are_new;
+        facts.prompt_changed = prompt_changed;
+        facts.tools_changed = tools_are_new;
         Ok(Opened { facts, warnings })
     }
 
@@ -183,6 +186,7 @@ impl SessionFacts {
             streaming: true,
             unsaved: None,
             prompt_changed: false,
+            tools_changed: false,
             system_prompt: prompt.into(),
             tools: Arc::new(tools),
             id,

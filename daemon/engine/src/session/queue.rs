@@ -23,7 +23,6 @@ impl Waiting {
             "max_turns": options.max_turns,
             "yolo": options.yolo,
             "deadline_s": options.deadline_s,
-            "model_once": options.model_once,
         });
         InputRow {
             id: self.turn_id.as_str().to_owned(),
@@ -48,7 +47,7 @@ impl Waiting {
             yolo: false,
             busy_mode: Some(BusyMode::Queue),
             deadline_s: options.get("deadline_s").and_then(Value::as_f64),
-            model_once: options.get("model_once").and_then(Value::as_str).map(str::to_owned),
+            model_once: None,
             one_shot: false,
         };
         let input = SubmitInput {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hermes_context::{Closing, closing_rows, prompts};
 use hermes_core::{
-    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, InterruptCause, Message,
-    MessageComplete, MessageId, Role, TurnOutcome, TurnResult,
+    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, Instant, InterruptCause, Message,
+    MessageComplete, MessageId, Role, TurnId, TurnOutcome, TurnResult, Usage,
 };
 use hermes_state::FinishTurn;
 use tracing::{info, warn};
@@ -168,7 +168,7 @@ async fn write_end(turn: &mut Turn, cx: &TurnCx<'_>, verdict: &mut Verdict, erro
         errors.push(format!("usage could not be written: {error}"));
     }
     let finish = FinishTurn {
-        state: turn_state(verdict.outcome),
+        state: verdict.outcome.state(),
         exit_reason: verdict.reason.to_string(),
         rows: verdict.rows.clone(),
         ended_at: cx.now(),
@@ -195,15 +195,6 @@ async fn write_end(turn: &mut Turn, cx: &TurnCx<'_>, verdict: &mut Verdict, erro
                 verdict.class = Some("storage");
             }
         }
-    }
-}
-
-fn turn_state(outcome: TurnOutcome) -> hermes_core::TurnState {
-    use hermes_core::TurnState;
-    match outcome {
-        TurnOutcome::Completed | TurnOutcome::Partial => TurnState::Completed,
-        TurnOutcome::Failed => TurnState::Failed,
-        TurnOutcome::Interrupted(_) => TurnState::Interrupted,
     }
 }
 
@@ -237,29 +228,56 @@ fn result(
     cleanup_errors: Vec<String>,
 ) -> TurnResult {
     TurnResult {
-        session_id: facts.id.clone(),
-        turn_id: turn.id.clone(),
-        exit_reason: verdict.reason.clone(),
         final_response: verdict.text.clone(),
         last_reasoning: turn.last_reasoning.clone(),
         message_id: verdict.message_id,
-        outcome: verdict.outcome,
         error: verdict.error.clone(),
         failure_reason: verdict.class.map(str::to_owned),
         response_previewed: verdict.previewed,
         api_calls: turn.api_calls,
         tool_calls: turn.tool_calls,
-        model: facts.route.model.clone(),
-        provider: facts.route.provider.clone(),
-        base_url: facts.route.shown_address().to_owned(),
         usage: turn.usage,
         last_prompt_tokens: turn.last_prompt_tokens,
-        estimated_cost_usd: None,
-        cost_status: CostStatus::Unknown,
-        started_at: turn.started_at,
         duration_s: cx.now().seconds_since(turn.started_at).max(0.0),
         model_s: turn.model_s,
         tools_s: turn.tools_s,
         cleanup_errors,
+        ..blank_result(facts, &turn.id, turn.started_at, verdict.reason.clone(), verdict.outcome)
+    }
+}
+
+/// The result of a turn that called no model: an ending, and what the session says of itself.
+pub(crate) fn blank_result(
+    facts: &SessionFacts,
+    turn_id: &TurnId,
+    started_at: Instant,
+    exit_reason: ExitReason,
+    outcome: TurnOutcome,
+) -> TurnResult {
+    TurnResult {
+        session_id: facts.id.clone(),
+        turn_id: turn_id.clone(),
+        exit_reason,
+        final_response: None,
+        last_reasoning: None,
+        message_id: None,
+        outcome,
+        error: None,
+        failure_reason: None,
+        response_previewed: false,
+        api_calls: 0,
+        tool_calls: 0,
+        model: facts.route.model.clone(),
+        provider: facts.route.provider.clone(),
+        base_url: facts.route.shown_address().to_owned(),
+        usage: Usage::default(),
+        last_prompt_tokens: 0,
+        estimated_cost_usd: None,
+        cost_status: CostStatus::Unknown,
+        started_at,
+        duration_s: 0.0,
+        model_s: 0.0,
+        tools_s: 0.0,
+        cleanup_errors: Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use hermes_providers::ModelResponse;
 use tracing::info;
 
 use crate::session::SessionFacts;
-use crate::turn::model_call::{finish_name, join_fragments};
+use crate::turn::model_call::join_fragments;
 use crate::turn::{Exit, Turn, TurnCx};
 
 /// Reasoning without an answer is sent back as a beginning, this often.
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     if text.is_empty() {
         return empty(turn, cx, &response).await;
     }
-    let reason = ExitReason::TextResponse { finish_reason: finish_name(&response.finish_reason) };
+    let reason = ExitReason::TextResponse { finish_reason: response.finish_reason.as_str().to_owned() };
     let previewed = facts.streaming && response.streamed;
     let row = Message {
         finish_reason: Some(response.finish_reason),

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use hermes_context::{legal, repair_history};
 use hermes_core::{
-    Content, EventPayload, ExitReason, Message, MessageComplete, Role, SessionId, TurnOutcome, TurnResult,
-    Usage,
+    Content, EventPayload, ExitReason, Message, MessageComplete, Role, TurnOutcome, TurnResult, Usage,
 };
 use hermes_providers::RetrySettings;
 use hermes_state::{BeginTurn, BeginTurnError, StateError, TurnKey};
@@ -18,6 +17,7 @@ use crate::api::{EngineError, SubmitStatus, Submitted};
 use crate::budget::IterationBudget;
 use crate::session::SessionFacts;
 use crate::settings::{AgentSettings, TurnSettings};
+use crate::turn::finalize::blank_result;
 use crate::turn::history::History;
 use crate::turn::state::Recoveries;
 use crate::turn::{Turn, TurnCx, TurnInput};
@@ -124,7 +124,7 @@ pub(crate) async fn run(
     Setup::Ready(Box::new(turn))
 }
 
-/// Creates the session's row with its first turn, and renews a prompt that had to be rebuilt.
+/// Creates the session's row with its first turn, and stores what had to be rendered anew.
 async fn store_session(cx: &TurnCx<'_>, facts: &mut SessionFacts) -> Result<(), StateError> {
     let db = &cx.shared.deps.db;
     if let Some(unsaved) = facts.unsaved.take() {
@@ -132,8 +132,10 @@ async fn store_session(cx: &TurnCx<'_>, facts: &mut SessionFacts) -> Result<(), 
             facts.unsaved = Some(unsaved);
             return Err(error);
         }
-    } else if facts.prompt_changed {
-        // The old prompt names another model; a lost write only means one more rebuild.
+        return Ok(());
+    }
+    // A lost write of these only means that they are rendered once more.
+    if facts.prompt_changed {
         let stored =
             db.set_prompt(&facts.id, &facts.system_prompt, &facts.route.model, &facts.route.provider).await;
         match stored {
@@ -141,37 +143,22 @@ async fn store_session(cx: &TurnCx<'_>, facts: &mut SessionFacts) -> Result<(), 
             Err(error) => warn!(%error, "the rebuilt system prompt could not be stored"),
         }
     }
+    if facts.tools_changed {
+        match db.set_tools(&facts.id, facts.tools.names(), &facts.tools.json()).await {
+            Ok(()) => facts.tools_changed = false,
+            Err(error) => warn!(%error, "the session's tools could not be stored"),
+        }
+    }
     Ok(())
 }
 
 /// The terminal result of a turn that could not begin.
 fn refused(cx: &TurnCx<'_>, facts: &SessionFacts, input: &TurnInput, error: &StateError) -> Arc<TurnResult> {
-    let session_id: SessionId = facts.id.clone();
+    let (reason, outcome) = (ExitReason::SessionPersistenceFailed, TurnOutcome::Failed);
     let result = TurnResult {
-        session_id,
-        turn_id: input.turn_id.clone(),
-        exit_reason: ExitReason::SessionPersistenceFailed,
-        final_response: None,
-        last_reasoning: None,
-        message_id: None,
-        outcome: TurnOutcome::Failed,
         error: Some(format!("Your message could not be written to disk and was not sent: {error}.")),
         failure_reason: Some("storage".into()),
-        response_previewed: false,
-        api_calls: 0,
-        tool_calls: 0,
-        model: facts.route.model.clone(),
-        provider: facts.route.provider.clone(),
-        base_url: facts.route.shown_address().to_owned(),
-        usage: Usage::default(),
-        last_prompt_tokens: 0,
-        estimated_cost_usd: None,
-        cost_status: hermes_core::CostStatus::Unknown,
-        started_at: cx.now(),
-        duration_s: 0.0,
-        model_s: 0.0,
-        tools_s: 0.0,
-        cleanup_errors: Vec::new(),
+        ..blank_result(facts, &input.turn_id, cx.now(), reason, outcome)
     };
     let payload = MessageComplete { result: result.clone(), warning: None };
     cx.stream.emit(Some(&input.turn_id), EventPayload::MessageComplete(Box::new(payload)));

@@ -149,6 +149,7 @@ pub struct PathRefusal {
 }
 
 impl PathRefusal {
+    /// Which rule refused.
     pub fn rule(&self) -> PathRule {
         self.rule
     }

@@ -7,9 +7,6 @@ use hermes_proto::v1::event::Payload;
 
 use super::write_turns;
 
-/// What a person may answer to an approval. Wider answers come with the rules that remember them.
-const APPROVAL_CHOICES: [&str; 2] = ["once", "deny"];
-
 pub(crate) fn event(event: &Event) -> wire::Event {
     wire::Event {
         session_id: event.session_id.to_string(),
@@ -82,13 +79,13 @@ fn payload(payload: &EventPayload) -> Payload {
         EventPayload::InputState { queue } => {
             Payload::InputState(wire::InputState { queue: queue.iter().map(queued).collect() })
         }
-        EventPayload::ApprovalRequest { request_id, tool, command, description } => {
+        EventPayload::ApprovalRequest { request_id, tool, command, description, choices } => {
             Payload::ApprovalRequest(wire::ApprovalRequest {
                 request_id: request_id.to_string(),
                 tool: tool.clone(),
                 command: command.clone(),
                 description: description.clone(),
-                choices: APPROVAL_CHOICES.map(str::to_owned).to_vec(),
+                choices: choices.clone(),
                 allow_permanent: false,
             })
         }

@@ -92,14 +92,17 @@ struct Trail {
 }
 
 impl Dispatcher {
+    /// A pipeline over these tools, working with these services.
     pub fn new(registry: Arc<Registry>, services: Arc<ToolServices>) -> Self {
         Self { registry, services }
     }
 
+    /// The tools that are registered, for sessions that open.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
+    /// What the tools work with.
     pub fn services(&self) -> &Arc<ToolServices> {
         &self.services
     }

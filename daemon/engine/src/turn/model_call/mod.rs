@@ -11,9 +11,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use hermes_context::prompts;
-use hermes_core::{
-    CostStatus, EventPayload, ExitReason, FinishReason, InterruptCause, Message, NoticeLevel, Usage,
-};
+use hermes_core::{CostStatus, EventPayload, ExitReason, InterruptCause, Message, NoticeLevel, Usage};
 use hermes_providers::{CallError, FailureClass, ModelResponse, retry};
 use hermes_state::UsageDelta;
 use tracing::{info, warn};
@@ -300,11 +298,6 @@ fn failed(facts: &SessionFacts, error: &CallError, attempts: u32) -> Exit {
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
-}
-
-/// The finish reason that goes into rows and exit reasons.
-pub(crate) fn finish_name(reason: &FinishReason) -> String {
-    reason.as_str().to_owned()
 }
 
 pub(crate) use judge::join_fragments;
