@@ -26,13 +26,14 @@ const EVENT_TYPES: &[(&str, &str)] = &[
     ("input_state", "input.state"),
     ("approval_request", "approval.request"),
     ("clarify_request", "clarify.request"),
+    ("sudo_request", "sudo.request"),
     ("prompt_resolved", "prompt.resolved"),
     ("error", "error"),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("proto");
-    let files = ["control", "events", "prompts", "sessions", "turns", "types"]
+    let files = ["control", "events", "policy", "prompts", "sessions", "tools", "turns", "types"]
         .map(|name| root.join("hermes/v1").join(format!("{name}.proto")));
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());

@@ -129,8 +129,11 @@ pub enum EventPayload {
         tool: String,
         command: String,
         description: String,
+        /// `once`, and as far as they are offered `session` and `always`; last `deny`.
         choices: Vec<String>,
     },
+    /// `sudo.request`: the password that a command's `sudo` wants.
+    SudoRequest { request_id: PromptId, command: String },
     /// `clarify.request`
     ClarifyRequest { request_id: PromptId, question: String, choices: Vec<String> },
     /// `prompt.resolved`

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hermes_core::{EventPayload, PromptId, SessionId};
-use hermes_tools::{Ask, AskAnswer, AskRequest};
+use hermes_core::{EventPayload, PromptId, SessionId, TurnId};
+use hermes_runtime::{ApprovalScope, Secret};
+use hermes_tools::{ApproveAnswer, ApproveRequest, Ask, Question, QuestionAnswer, SudoRequest};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -18,10 +19,14 @@ use crate::stream::SessionStream;
 
 /// The kind of prompt that a tool's effect asks for.
 const APPROVAL: &str = "approval";
-/// What a person may answer to it. Wider answers come with the rules that remember them.
-const CHOICES: [&str; 2] = ["once", "deny"];
-/// How long a person may think about it.
-const APPROVAL_TIMEOUT: Duration = Duration::from_mins(5);
+/// A question of the model.
+const CLARIFY: &str = "clarify";
+/// The password that a command's `sudo` wants.
+const SUDO: &str = "sudo";
+/// The answer that refuses; a reason may follow it after a blank.
+const DENY: &str = "deny";
+/// How long a person may look for their password (spec 40 §6.1).
+const SUDO_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Open questions of all sessions, and who could answer them.
 #[derive(Debug, Default)]
@@ -135,48 +140,150 @@ impl PromptBroker {
     }
 }
 
+/// A prompt on its way to its answer.
+struct Asking<'a> {
+    session_id: &'a SessionId,
+    turn_id: &'a TurnId,
+    prompt: PendingPrompt,
+    event: EventPayload,
+    timeout: Duration,
+}
+
+/// How a prompt ended.
+enum Asked {
+    Answered(String),
+    TimedOut,
+    Nobody,
+}
+
+impl PromptBroker {
+    /// Puts the question up, waits, takes it down and says how it ended. What `shown` makes of an answer is
+    /// what everybody who watches may see of it.
+    async fn put(
+        &self,
+        asking: Asking<'_>,
+        cancel: &CancellationToken,
+        shown: impl Fn(&str) -> String,
+    ) -> Asked {
+        let Asking { session_id, turn_id, prompt, event, timeout } = asking;
+        let request_id = prompt.request_id.clone();
+        let Some((stream, answer)) = self.put_up(session_id, prompt) else { return Asked::Nobody };
+        stream.emit(Some(turn_id), event);
+        let reply = tokio::select! {
+            reply = answer => reply.ok(),
+            () = tokio::time::sleep(timeout) => None,
+            () = cancel.cancelled() => None,
+        };
+        self.take_down(&request_id);
+        let (by, decision, asked) = match reply {
+            Some(Reply { answer, by }) => (by, shown(&answer), Asked::Answered(answer)),
+            None if cancel.is_cancelled() => ("interrupt".to_owned(), DENY.to_owned(), Asked::TimedOut),
+            None => ("timeout".to_owned(), "timeout".to_owned(), Asked::TimedOut),
+        };
+        stream.emit(Some(turn_id), EventPayload::PromptResolved { request_id, by, decision });
+        asked
+    }
+}
+
+/// The answers that are offered, narrowest first.
+fn choices(widest: ApprovalScope) -> Vec<String> {
+    [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always]
+        .into_iter()
+        .filter(|scope| *scope <= widest)
+        .map(ApprovalScope::as_str)
+        .chain([DENY])
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Reads a person's answer; whatever is not a yes is a no.
+fn read_approval(answer: &str, widest: ApprovalScope) -> ApproveAnswer {
+    let answer = answer.trim();
+    if let Some(scope) = ApprovalScope::parse(answer)
+        && scope <= widest
+    {
+        return ApproveAnswer::Allow(scope);
+    }
+    let reason = answer.strip_prefix(DENY).map(str::trim).filter(|reason| !reason.is_empty());
+    ApproveAnswer::Deny { reason: reason.map(str::to_owned) }
+}
+
 #[async_trait]
 impl Ask for PromptBroker {
-    async fn ask(&self, request: AskRequest, cancel: &CancellationToken) -> AskAnswer {
+    async fn approve(&self, request: ApproveRequest, cancel: &CancellationToken) -> ApproveAnswer {
         let request_id = PromptId::mint();
+        let choices = choices(request.widest);
         let prompt = PendingPrompt {
             request_id: request_id.clone(),
             kind: APPROVAL,
             text: format!("{}: {}", request.description, request.subject),
-            choices: CHOICES.map(str::to_owned).to_vec(),
+            choices: choices.clone(),
         };
-        let Some((stream, answer)) = self.put_up(&request.session_id, prompt) else {
-            return AskAnswer::Nobody;
+        let event = EventPayload::ApprovalRequest {
+            request_id,
+            tool: request.tool,
+            command: request.subject,
+            description: request.description,
+            choices,
         };
-        stream.emit(
-            Some(&request.turn_id),
-            EventPayload::ApprovalRequest {
-                request_id: request_id.clone(),
-                tool: request.tool,
-                command: request.subject,
-                description: request.description,
-                choices: CHOICES.map(str::to_owned).to_vec(),
-            },
-        );
-        let reply = tokio::select! {
-            reply = answer => reply.ok(),
-            () = tokio::time::sleep(APPROVAL_TIMEOUT) => None,
-            () = cancel.cancelled() => None,
+        let (session_id, turn_id) = (&request.session_id, &request.turn_id);
+        let asking = Asking { session_id, turn_id, prompt, event, timeout: request.timeout };
+        let shown = |answer: &str| match read_approval(answer, request.widest) {
+            ApproveAnswer::Allow(scope) => scope.as_str().to_owned(),
+            _ => DENY.to_owned(),
         };
-        self.take_down(&request_id);
-        let (by, decision, outcome) = match reply {
-            Some(Reply { answer, by }) if answer == "once" => (by, answer, AskAnswer::Allow),
-            Some(Reply { answer, by }) => (by, answer, AskAnswer::Deny { reason: None }),
-            None => ("timeout".to_owned(), "deny".to_owned(), AskAnswer::Nobody),
+        match self.put(asking, cancel, shown).await {
+            Asked::Answered(answer) => read_approval(&answer, request.widest),
+            Asked::TimedOut => ApproveAnswer::TimedOut,
+            Asked::Nobody => ApproveAnswer::Nobody,
+        }
+    }
+
+    async fn question(&self, question: Question, cancel: &CancellationToken) -> QuestionAnswer {
+        let request_id = PromptId::mint();
+        let prompt = PendingPrompt {
+            request_id: request_id.clone(),
+            kind: CLARIFY,
+            text: question.question.clone(),
+            choices: question.choices.clone(),
         };
-        stream.emit(Some(&request.turn_id), EventPayload::PromptResolved { request_id, by, decision });
-        outcome
+        let event = EventPayload::ClarifyRequest {
+            request_id,
+            question: question.question,
+            choices: question.choices,
+        };
+        let (session_id, turn_id) = (&question.session_id, &question.turn_id);
+        let asking = Asking { session_id, turn_id, prompt, event, timeout: question.timeout };
+        match self.put(asking, cancel, str::to_owned).await {
+            Asked::Answered(answer) if answer.trim().is_empty() => QuestionAnswer::TimedOut,
+            Asked::Answered(answer) => QuestionAnswer::Answered(answer),
+            Asked::TimedOut => QuestionAnswer::TimedOut,
+            Asked::Nobody => QuestionAnswer::Nobody,
+        }
+    }
+
+    async fn sudo_password(&self, request: SudoRequest, cancel: &CancellationToken) -> Option<Secret> {
+        let request_id = PromptId::mint();
+        let prompt = PendingPrompt {
+            request_id: request_id.clone(),
+            kind: SUDO,
+            text: request.command.clone(),
+            choices: Vec::new(),
+        };
+        let event = EventPayload::SudoRequest { request_id, command: request.command };
+        let (session_id, turn_id) = (&request.session_id, &request.turn_id);
+        let asking = Asking { session_id, turn_id, prompt, event, timeout: SUDO_TIMEOUT };
+        // Whoever watches learns that it was given, never what it is.
+        match self.put(asking, cancel, |_| "given".to_owned()).await {
+            Asked::Answered(password) if !password.is_empty() => Some(Secret::from(password)),
+            _ => None,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hermes_core::{Epoch, Principal, SystemClock, ToolCallId, TurnId};
+    use hermes_core::{Epoch, Principal, SystemClock, ToolCallId};
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -190,16 +297,18 @@ mod tests {
         (broker, stream, id)
     }
 
-    fn request(session_id: &SessionId) -> AskRequest {
-        AskRequest {
+    fn request(session_id: &SessionId) -> ApproveRequest {
+        ApproveRequest {
             session_id: session_id.clone(),
             turn_id: TurnId::mint(),
             call_id: ToolCallId::new("c"),
             principal: Principal::Owner,
             tool: "terminal".into(),
             subject: "rm -r build".into(),
-            rule: "recursive-delete",
             description: "deletes a folder".into(),
+            rules: vec!["delete.recursive"],
+            widest: ApprovalScope::Session,
+            timeout: Duration::from_mins(1),
         }
     }
 
@@ -207,7 +316,7 @@ mod tests {
     async fn nobody_who_can_answer_means_no_at_once() {
         let (broker, _stream, id) = fixture();
         broker.arrive(&id, vec!["clarify".into()]);
-        assert_eq!(broker.ask(request(&id), &CancellationToken::new()).await, AskAnswer::Nobody);
+        assert_eq!(broker.approve(request(&id), &CancellationToken::new()).await, ApproveAnswer::Nobody);
     }
 
     #[tokio::test]
@@ -215,7 +324,7 @@ mod tests {
         let (broker, _stream, id) = fixture();
         broker.arrive(&id, vec!["approval".into()]);
         let cancel = CancellationToken::new();
-        let asking = broker.ask(request(&id), &cancel);
+        let asking = broker.approve(request(&id), &cancel);
         let answering = async {
             loop {
                 if let Some(prompt) = broker.pending(&id).first() {
@@ -226,7 +335,7 @@ mod tests {
             }
         };
         let (answer, answered) = tokio::join!(asking, answering);
-        assert_eq!(answer, AskAnswer::Allow);
+        assert_eq!(answer, ApproveAnswer::Allow(ApprovalScope::Once));
         assert_eq!(answered, (true, false));
     }
 
@@ -234,7 +343,7 @@ mod tests {
     async fn silence_is_no_and_leaves_nothing_behind() {
         let (broker, _stream, id) = fixture();
         let watcher = broker.arrive(&id, vec!["approval".into()]);
-        assert_eq!(broker.ask(request(&id), &CancellationToken::new()).await, AskAnswer::Nobody);
+        assert_eq!(broker.approve(request(&id), &CancellationToken::new()).await, ApproveAnswer::TimedOut);
         broker.leave(&id, watcher);
         assert!(broker.lock().answerers.is_empty() && broker.lock().open.is_empty());
     }

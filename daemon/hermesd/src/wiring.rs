@@ -12,15 +12,16 @@ use hermes_providers::{
     HttpSettings, OfflineFacts, Providers, RouteChoice, RouteSettings, key_variables, resolve,
 };
 use hermes_runtime::{
-    DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, Redactor, SecretScope,
-    SecuritySettings, Tasks, TerminalBackend, TerminalSettings,
+    Approvals, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    PolicySettings, Redactor, SecretScope, SecuritySettings, Tasks, TerminalBackend, TerminalSettings,
 };
 use hermes_server::{
     Clients, DefaultModel, Identity, LogFeed, Notices, ServerDeps, ShutdownCommand, StorageReport,
 };
 use hermes_state::{Db, OpenOptions, StateSettings};
 use hermes_tools::{
-    Ask, ChildFacts, Dispatcher, FileLedger, NoCheckpoints, NoHooks, Registry, ToolServices, ToolSettings,
+    Ask, ChildFacts, Dispatcher, FileLedger, NoCheckpoints, NoHooks, NobodyWakes, Registry, ToolServices,
+    ToolSettings,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -59,6 +60,7 @@ pub(crate) struct Parts {
     /// Kept so that the receivers stay open; a reload of the settings sends here.
     _settings: watch::Sender<Arc<Settings>>,
     _tool_settings: watch::Sender<Arc<ToolSettings>>,
+    _policy_settings: watch::Sender<Arc<PolicySettings>>,
 }
 
 impl Parts {
@@ -79,6 +81,8 @@ impl Parts {
         let (settings_sender, settings_now) = watch::channel(Arc::clone(&settings));
         let (tool_settings_sender, tool_settings) =
             watch::channel(Arc::new(ToolSettings::from_settings(&settings)));
+        let (policy_sender, policy_settings) =
+            watch::channel(Arc::new(PolicySettings::from_settings(&settings)));
         let terminal: TerminalSettings = settings.section("terminal");
         let backend: Arc<dyn TerminalBackend> = Arc::new(LocalBackend::new(LocalBackendInput {
             temp_dir: around.temp_dir.clone(),
@@ -89,13 +93,17 @@ impl Parts {
         // One broker for both sides: tools ask through it, and clients answer through the engine.
         let prompts = Arc::new(PromptBroker::default());
         let services = ToolServices {
-            policy: Policy::new(PathPolicy::new(PathPolicyInput {
-                home: home.dir().to_path_buf(),
-                root: home.root().to_path_buf(),
-                user_home: user_home.clone(),
-                safe_root: None,
-                temp_dir: around.temp_dir.clone(),
-            })),
+            policy: Policy::new(PolicyInput {
+                paths: PathPolicy::new(PathPolicyInput {
+                    home: home.dir().to_path_buf(),
+                    root: home.root().to_path_buf(),
+                    user_home: user_home.clone(),
+                    safe_root: None,
+                    temp_dir: around.temp_dir.clone(),
+                }),
+                settings: policy_settings,
+                approvals: Approvals::default(),
+            }),
             redactor: redactor.clone(),
             backend: Arc::clone(&backend),
             child_env: ChildFacts {
@@ -110,6 +118,8 @@ impl Parts {
             },
             settings: tool_settings,
             tasks: tasks.clone(),
+            clock: Arc::clone(clock),
+            wake: Arc::new(NobodyWakes),
             ask: Arc::clone(&prompts) as Arc<dyn Ask>,
             hooks: Arc::new(NoHooks),
             checkpoints: Arc::new(NoCheckpoints),
@@ -173,6 +183,7 @@ impl Parts {
             backend,
             _settings: settings_sender,
             _tool_settings: tool_settings_sender,
+            _policy_settings: policy_sender,
         })
     }
 

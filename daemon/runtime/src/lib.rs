@@ -17,7 +17,11 @@ mod terminal;
 
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
 pub use paths::{PathPolicy, PathPolicyInput, PathRefusal, PathRule};
-pub use policy::{Effect, Policy, PolicyCx, Verdict};
+pub use policy::{
+    Approval, ApprovalEntry, ApprovalMode, ApprovalScope, ApprovalSettings, ApprovalStore, Approvals,
+    CommandAllowlist, Effect, Finding, ForgetfulStore, Policy, PolicyCx, PolicyInput, PolicySettings,
+    Unattended, Verdict,
+};
 pub use redact::Redactor;
 pub use secret::{Secret, SecretScope};
 pub use settings::{SecuritySettings, TerminalSettings};

@@ -27,6 +27,16 @@ const METHODS: &[(&str, Scope)] = &[
     ("/hermes.v1.Turns/Get", Scope::Read),
     ("/hermes.v1.Prompts/Answer", Scope::Chat),
     ("/hermes.v1.Prompts/ListPending", Scope::Read),
+    // What the agent may do is the owner's alone.
+    ("/hermes.v1.Policy/ListApprovals", Scope::Admin),
+    ("/hermes.v1.Policy/RevokeApproval", Scope::Admin),
+    ("/hermes.v1.Policy/ListWaitingEdits", Scope::Admin),
+    ("/hermes.v1.Policy/AcceptEdits", Scope::Admin),
+    ("/hermes.v1.Policy/SetConfig", Scope::Admin),
+    ("/hermes.v1.Tools/ListSnapshots", Scope::Read),
+    ("/hermes.v1.Tools/DiffSnapshot", Scope::Read),
+    ("/hermes.v1.Tools/RestoreSnapshot", Scope::Approve),
+    ("/hermes.v1.Tools/ListProcesses", Scope::Read),
 ];
 
 /// The scope that a method needs, by its path (`/hermes.v1.Service/Method`); `None` for a method

@@ -28,8 +28,9 @@ pub use files::file_tools;
 pub use names::repair_name;
 pub use output::ToolOutput;
 pub use ports::{
-    Ask, AskAnswer, AskRequest, Checkpoints, HookCall, HookDecision, HookOutcome, Hooks, NoCheckpoints,
-    NoHooks, NobodyCanAnswer,
+    ApproveAnswer, ApproveRequest, Ask, Checkpoints, HookCall, HookDecision, HookOutcome, Hooks,
+    NoCheckpoints, NoHooks, NobodyCanAnswer, NobodyWakes, ProcessNotice, Question, QuestionAnswer,
+    SudoRequest, Wake,
 };
 pub use registry::{RegisterError, Registry, RestoreError, SessionTools, ToolsetChoice};
 pub use services::{ChildFacts, ToolCx, ToolServices};

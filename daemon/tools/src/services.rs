@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Principal, SessionId, ToolCallId, TurnId};
+use hermes_core::{Clock, Principal, SessionId, ToolCallId, TurnId};
 use hermes_runtime::{
     ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Redactor, SecretScope, Tasks, TerminalBackend,
     Verdict,
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::ResultLimits;
-use crate::ports::{Ask, Checkpoints, Hooks};
+use crate::ports::{Ask, Checkpoints, Hooks, Wake};
 use crate::registry::SessionTools;
 use crate::settings::ToolSettings;
 use crate::tool::OwnedEffect;
@@ -30,7 +30,9 @@ pub struct ToolServices {
     /// Read when a call begins.
     pub settings: watch::Receiver<Arc<ToolSettings>>,
     pub tasks: Tasks,
+    pub clock: Arc<dyn Clock>,
     pub ask: Arc<dyn Ask>,
+    pub wake: Arc<dyn Wake>,
     pub hooks: Arc<dyn Hooks>,
     pub checkpoints: Arc<dyn Checkpoints>,
     /// One for the process, whatever else there are several of.
@@ -119,7 +121,12 @@ impl ToolCx {
     /// What the policy says to `effect` of this call. It follows links on disk, some microseconds of blocking
     /// I/O, for which a hop to another thread would cost more.
     pub(crate) fn judge(&self, effect: &OwnedEffect) -> Verdict {
-        let cx = PolicyCx { principal: &self.principal, yolo: self.yolo, workspace: self.workspace.root() };
+        let cx = PolicyCx {
+            principal: &self.principal,
+            yolo: self.yolo,
+            workspace: self.workspace.root(),
+            session: self.workspace.shell(),
+        };
         self.services.policy.judge(&effect.as_effect(), &cx)
     }
 
@@ -127,7 +134,7 @@ impl ToolCx {
     /// asking was asked when the call was judged.
     pub(crate) fn denies(&self, effect: &OwnedEffect) -> Option<String> {
         match self.judge(effect) {
-            Verdict::Allow | Verdict::Ask { .. } => None,
+            Verdict::Allow | Verdict::Ask(_) => None,
             Verdict::Deny { reason, .. } => Some(reason),
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
-    CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, Redactor, SecretScope,
-    SessionKey, Tasks, TerminalBackend, TerminalError,
+    Approvals, CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    Redactor, SecretScope, SessionKey, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::registry::{Registry, SessionTools, ToolsetChoice};
 use crate::{
-    CallCx, CallResult, ChildFacts, Dispatcher, NoCheckpoints, NoHooks, NobodyCanAnswer, ResultLimits, Tool,
-    ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput, file_tools,
-    terminal_tools,
+    CallCx, CallResult, ChildFacts, Dispatcher, NoCheckpoints, NoHooks, NobodyCanAnswer, NobodyWakes,
+    ResultLimits, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput,
+    file_tools, terminal_tools,
 };
 
 /// A secret that the scope of every bench holds.
@@ -84,7 +84,9 @@ impl Bench {
             },
             settings: receiver,
             tasks: Tasks::new(),
+            clock: Arc::new(SystemClock),
             ask: Arc::new(NobodyCanAnswer),
+            wake: Arc::new(NobodyWakes),
             hooks: Arc::new(NoHooks),
             checkpoints: Arc::new(NoCheckpoints),
             files: Arc::default(),
@@ -171,13 +173,15 @@ pub(crate) fn call(name: &str, arguments: &str) -> ToolCall {
 }
 
 fn policy(user_home: &Path) -> Policy {
-    Policy::new(PathPolicy::new(PathPolicyInput {
+    let paths = PathPolicy::new(PathPolicyInput {
         home: user_home.join(".hermes/profiles/mine"),
         root: user_home.join(".hermes"),
         user_home: user_home.to_owned(),
         safe_root: None,
         temp_dir: std::env::temp_dir(),
-    }))
+    });
+    let (_, settings) = watch::channel(Arc::default());
+    Policy::new(PolicyInput { paths, settings, approvals: Approvals::default() })
 }
 
 /// Answers every command with a prepared output and remembers what it was given.

@@ -86,9 +86,13 @@ fn payload(payload: &EventPayload) -> Payload {
                 command: command.clone(),
                 description: description.clone(),
                 choices: choices.clone(),
-                allow_permanent: false,
+                allow_permanent: choices.iter().any(|choice| choice == "always"),
             })
         }
+        EventPayload::SudoRequest { request_id, command } => Payload::SudoRequest(wire::SudoRequest {
+            request_id: request_id.to_string(),
+            command: command.clone(),
+        }),
         EventPayload::ClarifyRequest { request_id, question, choices } => {
             Payload::ClarifyRequest(wire::ClarifyRequest {
                 request_id: request_id.to_string(),

@@ -12,7 +12,12 @@ use serde_json::json;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::*;
-use crate::ports::{Ask, AskAnswer, AskRequest, Checkpoints, HookDecision, HookOutcome, Hooks};
+use hermes_runtime::{ApprovalScope, Secret};
+
+use crate::ports::{
+    ApproveAnswer, ApproveRequest, Ask, Checkpoints, HookDecision, HookOutcome, Hooks, Question,
+    QuestionAnswer, SudoRequest,
+};
 use crate::settings::ToolSettings;
 use crate::testing::{Bench, SECRET, call};
 use crate::tool::{OwnedEffect, ResultCap, Tool, ToolTraits};
@@ -126,7 +131,7 @@ struct Watcher {
     log: Log,
     decision: HookDecision,
     rewritten: Option<Value>,
-    answer: AskAnswer,
+    answer: ApproveAnswer,
     transformed: Option<Value>,
 }
 
@@ -136,7 +141,7 @@ impl Watcher {
             log: Arc::clone(log),
             decision: HookDecision::Proceed,
             rewritten: None,
-            answer: AskAnswer::Allow,
+            answer: ApproveAnswer::Allow(ApprovalScope::Once),
             transformed: None,
         }
     }
@@ -176,9 +181,17 @@ impl Hooks for Watcher {
 
 #[async_trait]
 impl Ask for Watcher {
-    async fn ask(&self, request: AskRequest, _: &CancellationToken) -> AskAnswer {
+    async fn approve(&self, request: ApproveRequest, _: &CancellationToken) -> ApproveAnswer {
         note(&self.log, format!("ask {}", request.description));
         self.answer.clone()
+    }
+
+    async fn question(&self, _: Question, _: &CancellationToken) -> QuestionAnswer {
+        QuestionAnswer::Nobody
+    }
+
+    async fn sudo_password(&self, _: SudoRequest, _: &CancellationToken) -> Option<Secret> {
+        None
     }
 }
 
@@ -235,7 +248,7 @@ async fn the_stages_run_in_the_documented_order() {
 
 #[tokio::test]
 async fn a_refused_call_has_one_result_and_one_post_hook_and_does_not_run() {
-    let nobody = || AskAnswer::Nobody;
+    let nobody = || ApproveAnswer::Nobody;
     let approve = || HookDecision::Approve { reason: "why".to_owned() };
     for (name, arguments, decision, answer, kind, status) in [
         ("probe", "{\"n\": 1", HookDecision::Proceed, nobody(), "invalid_arguments", ToolStatus::Error),
@@ -257,7 +270,7 @@ async fn a_refused_call_has_one_result_and_one_post_hook_and_does_not_run() {
             "probe",
             "{\"n\": 1}",
             approve(),
-            AskAnswer::Deny { reason: None },
+            ApproveAnswer::Deny { reason: None },
             "policy_block",
             ToolStatus::Blocked,
         ),
@@ -280,7 +293,7 @@ async fn refusals_tell_the_model_what_to_do() {
     let probe = Probe::new(Act::Return(fine()));
     let bench = Watcher {
         decision: HookDecision::Approve { reason: "it is odd".to_owned() },
-        answer: AskAnswer::Nobody,
+        answer: ApproveAnswer::Nobody,
         ..Watcher::new(&probe.log)
     }
     .bench(&probe);

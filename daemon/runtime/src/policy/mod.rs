@@ -1,13 +1,22 @@
 //! The one point at which every effect of the agent is judged (contract §11, spec 40 §8.1).
 //!
-//! The rules here hold for every tool. Approvals are not built yet, so what would need one is refused unless the turn
-//! runs with `yolo`; hard refusals hold even then.
+//! Rules that nothing lifts come first, then what the user forbids, then what was allowed before, and only
+//! then whether a person must be asked. The order is [`Policy::judge`]'s.
+
+mod approvals;
+mod settings;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use hermes_core::Principal;
+use tokio::sync::watch;
 
 use crate::paths::{PathPolicy, PathRefusal};
+use crate::terminal::SessionKey;
+
+pub use approvals::{ApprovalEntry, ApprovalScope, ApprovalStore, Approvals, ForgetfulStore};
+pub use settings::{ApprovalMode, ApprovalSettings, CommandAllowlist, PolicySettings, Unattended};
 
 /// What a tool is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +40,8 @@ pub struct PolicyCx<'a> {
     pub yolo: bool,
     /// The session's working directory, in which writing needs no approval.
     pub workspace: &'a Path,
+    /// Names the session whose approvals count.
+    pub session: &'a SessionKey,
 }
 
 /// What the policy says.
@@ -43,22 +54,75 @@ pub enum Verdict {
         reason: String,
     },
     /// Only if a person agrees; nobody to ask means no.
-    Ask {
-        rule: &'static str,
-        description: String,
-    },
+    Ask(Approval),
+}
+
+/// What a person is asked to allow: one question for all that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// At least one.
+    pub findings: Vec<Finding>,
+    /// The widest answer that is offered.
+    pub widest: ApprovalScope,
+}
+
+/// One reason to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's id, as `approvals list` and `command_allowlist` name it.
+    pub rule: &'static str,
+    /// What it would do, for the person, in plain words.
+    pub description: String,
+    /// What exactly: program, options and operands with absolute paths. Together with the rule it decides
+    /// whether an earlier approval covers this.
+    pub shape: String,
+}
+
+impl Approval {
+    /// All reasons as one sentence part, for the person.
+    pub fn description(&self) -> String {
+        let mut parts: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if !parts.contains(&finding.description.as_str()) {
+                parts.push(&finding.description);
+            }
+        }
+        parts.join("; ")
+    }
 }
 
 /// Judges effects. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Policy {
     paths: PathPolicy,
+    settings: watch::Receiver<Arc<PolicySettings>>,
+    approvals: Approvals,
+}
+
+/// What a policy judges with.
+#[derive(Debug, Clone)]
+pub struct PolicyInput {
+    pub paths: PathPolicy,
+    /// Read at each judgement.
+    pub settings: watch::Receiver<Arc<PolicySettings>>,
+    pub approvals: Approvals,
 }
 
 impl Policy {
-    /// A policy over the profile's path rules.
-    pub fn new(paths: PathPolicy) -> Self {
-        Self { paths }
+    /// A policy over the profile's path rules, settings and approvals.
+    pub fn new(input: PolicyInput) -> Self {
+        let PolicyInput { paths, settings, approvals } = input;
+        Self { paths, settings, approvals }
+    }
+
+    /// What people have allowed, to add to it and to take from it.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// The settings as they stand now.
+    pub fn settings(&self) -> Arc<PolicySettings> {
+        Arc::clone(&self.settings.borrow())
     }
 
     /// The rules for paths alone, for readers that are no tools (project files, attachments).
@@ -74,63 +138,72 @@ impl Policy {
             }
             Effect::Write { path } => match self.paths.check_write(path) {
                 Err(no) => refused(&no),
-                Ok(()) => self.needs_approval(path, cx),
+                Ok(()) => self.write(path, cx),
             },
             Effect::CrossProfileWrite { path } => match self.paths.check_write(path) {
                 Err(no) if !no.lifts_for_cross_profile() => refused(&no),
-                _ => self.needs_approval(path, cx),
+                _ => self.write(path, cx),
             },
-            Effect::Command { .. } if cx.yolo => Verdict::Allow,
-            Effect::Command { .. } => Verdict::Deny {
-                rule: "command.approval",
-                reason: "terminal commands need an approval, and this version cannot ask for one yet; \
-                         do without, or tell the user to run this again with --yolo"
-                    .to_owned(),
-            },
+            Effect::Command { .. } if self.asks_nobody(cx) => Verdict::Allow,
+            Effect::Command { command, .. } => self.unless_approved(
+                cx,
+                vec![Finding {
+                    rule: "command.any",
+                    description: "runs a command".to_owned(),
+                    shape: (*command).to_owned(),
+                }],
+            ),
         };
-        if let Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. } = &verdict {
-            tracing::debug!(rule, principal = %cx.principal, yolo = cx.yolo, "effect not allowed outright");
+        match &verdict {
+            Verdict::Allow => {}
+            Verdict::Deny { rule, .. } => {
+                tracing::debug!(rule, principal = %cx.principal, yolo = cx.yolo, "effect denied");
+            }
+            Verdict::Ask(approval) => {
+                let rules: Vec<&str> = approval.findings.iter().map(|finding| finding.rule).collect();
+                tracing::debug!(?rules, principal = %cx.principal, "effect needs approval");
+            }
         }
         verdict
     }
 
-    /// Writes that somebody would have to approve: what runs by itself later, secrets that would be lost, and
-    /// everything outside the session's directory.
-    fn needs_approval(&self, path: &Path, cx: &PolicyCx<'_>) -> Verdict {
-        if cx.yolo {
-            return Verdict::Allow;
-        }
-        match self.paths.resolve(path).ok().and_then(|target| self.paths.delicate(&target)) {
-            Some(why) => Verdict::Deny {
-                rule: "write.delicate",
-                reason: format!(
-                    "{} {why}, and writing it needs an approval, which this version cannot ask for yet; do without, or \
-                     tell the user to run this again with --yolo",
-                    path.display()
-                ),
-            },
-            None => self.outside_workspace(path, cx),
-        }
+    /// Nobody is asked for anything that can be allowed at all.
+    fn asks_nobody(&self, cx: &PolicyCx<'_>) -> bool {
+        cx.yolo || self.settings.borrow().approvals.mode == ApprovalMode::Off
     }
 
-    /// Writing outside the session's directory would need an approval.
-    fn outside_workspace(&self, path: &Path, cx: &PolicyCx<'_>) -> Verdict {
+    /// Asks for what no earlier approval covers.
+    fn unless_approved(&self, cx: &PolicyCx<'_>, findings: Vec<Finding>) -> Verdict {
+        let open: Vec<Finding> =
+            findings.into_iter().filter(|finding| !self.approvals.covers(cx.session, finding)).collect();
+        if open.is_empty() {
+            return Verdict::Allow;
+        }
+        Verdict::Ask(Approval { findings: open, widest: ApprovalScope::Always })
+    }
+
+    /// Writes that somebody must approve: what runs by itself later, secrets that would be lost, and
+    /// everything outside the session's directory.
+    fn write(&self, path: &Path, cx: &PolicyCx<'_>) -> Verdict {
+        if self.asks_nobody(cx) {
+            return Verdict::Allow;
+        }
+        let target = self.paths.resolve(path);
+        let shape = target.as_deref().unwrap_or(path).display().to_string();
+        let shown = path.display();
+        if let Some(why) = target.as_ref().ok().and_then(|target| self.paths.delicate(target)) {
+            let description = format!("writes {shown}, which {why}");
+            return self.unless_approved(cx, vec![Finding { rule: "write.delicate", description, shape }]);
+        }
         let inside = || {
             let workspace = self.paths.resolve(cx.workspace)?;
-            Ok::<_, PathRefusal>(self.paths.resolve(path)?.starts_with(workspace))
+            Ok::<_, PathRefusal>(target?.starts_with(workspace))
         };
         if inside().unwrap_or(false) {
             return Verdict::Allow;
         }
-        Verdict::Deny {
-            rule: "workspace.write",
-            reason: format!(
-                "{} lies outside the working directory {}, and writing there needs an approval, which this version \
-                 cannot ask for yet; write inside the working directory, or tell the user to run this again with --yolo",
-                path.display(),
-                cx.workspace.display()
-            ),
-        }
+        let description = format!("writes {shown}, outside the working directory {}", cx.workspace.display());
+        self.unless_approved(cx, vec![Finding { rule: "workspace.write", description, shape }])
     }
 }
 
@@ -164,7 +237,9 @@ mod tests {
             safe_root: None,
             temp_dir: "/tmp".into(),
         });
-        Place { _temp: temp, user, policy: Policy::new(paths) }
+        let (_, settings) = watch::channel(Arc::default());
+        let policy = Policy::new(PolicyInput { paths, settings, approvals: Approvals::default() });
+        Place { _temp: temp, user, policy }
     }
 
     impl Place {
@@ -172,10 +247,13 @@ mod tests {
         fn rules(&self, effect: &Effect<'_>) -> [Option<&'static str>; 2] {
             [false, true].map(|yolo| {
                 let workspace = self.user.join("work");
-                let cx = PolicyCx { principal: &Principal::Owner, yolo, workspace: &workspace };
+                let session = SessionKey::new("s");
+                let cx =
+                    PolicyCx { principal: &Principal::Owner, yolo, workspace: &workspace, session: &session };
                 match self.policy.judge(effect, &cx) {
                     Verdict::Allow => None,
-                    Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. } => Some(rule),
+                    Verdict::Deny { rule, .. } => Some(rule),
+                    Verdict::Ask(approval) => Some(approval.findings[0].rule),
                 }
             })
         }
@@ -185,7 +263,7 @@ mod tests {
     fn commands_need_yolo() {
         let place = place();
         let effect = Effect::Command { command: "ls", cwd: &place.user };
-        assert_eq!(place.rules(&effect), [Some("command.approval"), None]);
+        assert_eq!(place.rules(&effect), [Some("command.any"), None]);
     }
 
     #[test]
@@ -223,9 +301,11 @@ mod tests {
             assert_eq!(place.rules(&Effect::Write { path: &path }), expected, "{}", path.display());
         }
         let workspace = place.user.clone();
-        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace };
+        let session = SessionKey::new("s");
+        let cx =
+            PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
         let bashrc = place.user.join(".bashrc");
-        assert!(matches!(place.policy.judge(&Effect::Write { path: &bashrc }, &cx), Verdict::Deny { .. }));
+        assert!(matches!(place.policy.judge(&Effect::Write { path: &bashrc }, &cx), Verdict::Ask(_)));
         let notes = place.user.join("notes.txt");
         assert!(matches!(place.policy.judge(&Effect::Write { path: &notes }, &cx), Verdict::Allow));
     }
