@@ -7,6 +7,7 @@
 //! Start with [`Tasks`], [`SecretScope`], [`Redactor`], [`Policy`], [`TerminalBackend`].
 
 mod child_env;
+pub mod kin;
 mod paths;
 mod policy;
 mod redact;
