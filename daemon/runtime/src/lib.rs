@@ -6,6 +6,7 @@
 //!
 //! Start with [`Tasks`], [`SecretScope`], [`Redactor`], [`Policy`], [`TerminalBackend`].
 
+mod background;
 mod child_env;
 pub mod kin;
 mod paths;
@@ -13,9 +14,14 @@ mod policy;
 mod redact;
 mod secret;
 mod settings;
+mod snapshots;
 mod tasks;
 mod terminal;
 
+pub use background::{
+    EndReason, Killed, NobodyListens, Occasion, Output, Polled, ProcessEnd, ProcessError, ProcessListener,
+    ProcessView, ProcessWord, Processes, ProcessesInput, StartError, StartSpec, WaitEnd,
+};
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
 pub use paths::{PathPolicy, PathPolicyInput, PathRefusal, PathRule};
 pub use policy::{
@@ -26,8 +32,12 @@ pub use policy::{
 pub use redact::Redactor;
 pub use secret::{Secret, SecretScope};
 pub use settings::{SecuritySettings, TerminalSettings};
+pub use snapshots::{
+    CheckpointSettings, FileChange, Keeping, RestoreRequest, Restored, Snapshot, SnapshotCall, SnapshotDiff,
+    SnapshotError, SnapshotFile, Snapshots, SnapshotsInput, Touch,
+};
 pub use tasks::Tasks;
 pub use terminal::{
-    CommandOutput, CommandSpec, EXIT_BAD_DIRECTORY, EXIT_INTERRUPTED, EXIT_TIMEOUT, LocalBackend,
+    BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, EXIT_BAD_DIRECTORY, EXIT_INTERRUPTED, EXIT_TIMEOUT, LocalBackend,
     LocalBackendInput, SessionKey, TerminalBackend, TerminalError,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
-    Approvals, CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, PolicyInput,
     Redactor, SecretScope, SessionKey, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::registry::{Registry, SessionTools, ToolsetChoice};
 use crate::{
     CallCx, CallResult, ChildFacts, Dispatcher, NoCheckpoints, NoHooks, NobodyCanAnswer, NobodyWakes,
-    ResultLimits, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput,
+    Patience, ResultLimits, StopSignal, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput,
     file_tools, terminal_tools,
 };
 
@@ -40,6 +40,7 @@ pub(crate) struct Bench {
     pub(crate) yolo: bool,
     pub(crate) limits: ResultLimits,
     pub(crate) batch_used: usize,
+    pub(crate) guard: Arc<TurnGuard>,
 }
 
 impl Bench {
@@ -112,6 +113,7 @@ impl Bench {
             yolo: false,
             limits: ResultLimits::default(),
             batch_used: 0,
+            guard: Arc::default(),
         }
     }
 
@@ -134,10 +136,13 @@ impl Bench {
             session_id: SessionId::parse("s1").unwrap(),
             turn_id: TurnId::mint(),
             workspace: Arc::clone(&self.workspace),
-            cancel: self.cancel.clone(),
+            platform: "cli".into(),
+            wakeable: true,
+            stop: StopSignal::new(self.cancel.clone(), Arc::default()),
+            patience: Patience::default(),
             limits: self.limits,
             batch_used: self.batch_used,
-            guard: Arc::new(TurnGuard),
+            guard: Arc::clone(&self.guard),
         }
     }
 
@@ -211,6 +216,14 @@ impl TerminalBackend for RecordingBackend {
         });
         self.specs.lock().unwrap().push(spec);
         Ok(output)
+    }
+
+    async fn prepare_background(
+        &self,
+        _: &BackgroundSpec,
+        _: &CancellationToken,
+    ) -> Result<BackgroundCommand, TerminalError> {
+        Err(TerminalError::NoBackground { backend: "recording" })
     }
 
     async fn close_session(&self, _: &SessionKey) {}

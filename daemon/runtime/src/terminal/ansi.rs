@@ -30,14 +30,14 @@ enum State {
 
 /// The stripper. Feed it in order; it keeps a few bytes of state and no text.
 #[derive(Debug, Default)]
-pub(super) struct AnsiStripper {
+pub(crate) struct AnsiStripper {
     state: State,
 }
 
 impl AnsiStripper {
     /// Appends the visible part of `input` to `out`. Tabs, line feeds and carriage returns stay; all other
     /// control characters go. Bytes above 0x7f are left alone.
-    pub(super) fn strip(&mut self, input: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn strip(&mut self, input: &[u8], out: &mut Vec<u8>) {
         let mut rest = input;
         while !rest.is_empty() {
             if self.state == State::Text {

@@ -4,13 +4,13 @@ use std::str;
 
 /// The decoder; holds back at most the three bytes of an unfinished character.
 #[derive(Debug, Default)]
-pub(super) struct Utf8Decoder {
+pub(crate) struct Utf8Decoder {
     held: Vec<u8>,
 }
 
 impl Utf8Decoder {
     /// Appends what `input` completes to `out`.
-    pub(super) fn decode(&mut self, input: &[u8], out: &mut String) {
+    pub(crate) fn decode(&mut self, input: &[u8], out: &mut String) {
         if self.held.is_empty() {
             let tail = decode_complete(input, out);
             self.held.extend_from_slice(tail);
@@ -23,7 +23,7 @@ impl Utf8Decoder {
     }
 
     /// Ends the stream: an unfinished character is invalid.
-    pub(super) fn finish(&mut self, out: &mut String) {
+    pub(crate) fn finish(&mut self, out: &mut String) {
         if !self.held.is_empty() {
             self.held.clear();
             out.push(char::REPLACEMENT_CHARACTER);

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
-use tokio::process::{Child, ChildStdin};
+use tokio::process::{Child, Command};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -22,11 +22,12 @@ use tokio_util::task::TaskTracker;
 
 use super::group::ProcessGroup;
 use super::private_folder::PrivateFolder;
+use super::pty::{self, OnTerminal};
 use super::pump::{Collected, Pump};
-use super::session::{SessionSetup, ShellSession};
-use super::shell::{Shell, folders_of};
+use super::session::{BackgroundCommand, SessionSetup, ShellSession};
+use super::shell::{Shell, folders_of, own_shell};
 use super::{
-    CommandOutput, CommandSpec, EXIT_INTERRUPTED, EXIT_TIMEOUT, SessionKey, TerminalBackend, TerminalError,
+    BackgroundSpec, CommandOutput, CommandSpec, EXIT_INTERRUPTED, EXIT_TIMEOUT, SessionKey, TerminalBackend, TerminalError,
 };
 use crate::child_env::blocked_names;
 use crate::secret::SecretScope;
@@ -201,6 +202,29 @@ impl TerminalBackend for LocalBackend {
         }
     }
 
+    async fn prepare_background(
+        &self,
+        spec: &BackgroundSpec,
+        cancel: &CancellationToken,
+    ) -> Result<BackgroundCommand, TerminalError> {
+        if spec.command.contains('\0') {
+            return Err(TerminalError::InvalidCommand { reason: "contains a NUL character" });
+        }
+        let _running = self.running.token();
+        if self.closing.is_cancelled() {
+            return Err(TerminalError::Closed);
+        }
+        let slot = self.slot(&spec.session);
+        let session = tokio::select! {
+            session = self.session(&slot, &spec.env, &self.closing) => session?.ok_or(TerminalError::Closed)?,
+            () = cancel.cancelled() => return Err(TerminalError::Interrupted),
+        };
+        let on_terminal = spec.pty.then(|| pty::environment(&spec.env));
+        let env = on_terminal.as_ref().unwrap_or(&spec.env);
+        let other = own_shell(env);
+        Ok(session.prepare_background(&spec.command, &spec.cwd, env, other.as_deref(), spec.pty))
+    }
+
     async fn close_session(&self, session: &SessionKey) {
         let slot = self.state().sessions.remove(session);
         if let Some(folder) = slot.and_then(|slot| slot.folder.clone()) {
@@ -244,28 +268,23 @@ async fn run_in(
     let failed = |source| TerminalError::Spawn { shell: session.shell().program.clone(), source };
     let (cwd, mut cwd_note) = existing(&spec.cwd);
     let mark = uuid::Uuid::new_v4().simple().to_string();
-    let mut prepared = session.prepare(&spec.command, &cwd, &spec.env, &mark);
-    let (reader, writer) = std::io::pipe().map_err(failed)?;
-    let second = writer.try_clone().map_err(failed)?;
-    let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?;
-    prepared.command.stdout(writer).stderr(second);
-    prepared.command.stdin(if spec.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-    let mut child = prepared.command.spawn().map_err(failed)?;
+    let on_terminal = spec.pty.then(|| pty::environment(&spec.env));
+    let env = on_terminal.as_ref().unwrap_or(&spec.env);
+    let mut prepared = session.prepare(&spec.command, &cwd, env, &mark, spec.pty);
+    let command = std::mem::replace(&mut prepared.command, Command::new(&session.shell().program));
+    let Started { mut child, output, input } = start(command, spec).map_err(failed)?;
     let group = ProcessGroup::new(&child, &mark);
-    // Our copies of the writing end must go, or the pipe would never end.
-    prepared.command.stdout(Stdio::null()).stderr(Stdio::null());
 
     let pump = Pump::new(session.marker(), spec.output_cap_chars, prepared.log.take());
     let exited = CancellationToken::new();
-    let stdin = child.stdin.take();
     let (collected, (end, status), ()) = tokio::join!(
-        pump.run(reader, &exited),
+        pump.run(output, &exited),
         async {
             let ended = supervise(&mut child, group, spec.timeout, stop).await;
             exited.cancel();
             ended
         },
-        feed(stdin, spec.stdin.as_deref(), &exited),
+        feed(input, spec, &exited),
     );
     prepared.finish();
 
@@ -301,6 +320,31 @@ async fn run_in(
     })
 }
 
+/// A shell that runs, with both ends of its streams.
+struct Started {
+    child: Child,
+    output: Box<dyn AsyncRead + Send + Unpin>,
+    input: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+}
+
+fn start(mut command: Command, spec: &CommandSpec) -> std::io::Result<Started> {
+    if spec.pty {
+        // Nobody types, so nothing needs to be shown; a password must not be.
+        let OnTerminal { child, output, input } = pty::spawn(command, false)?;
+        return Ok(Started { child, output: Box::new(output), input: Some(Box::new(input)) });
+    }
+    let (reader, writer) = std::io::pipe()?;
+    let second = writer.try_clone()?;
+    let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    command.stdout(writer).stderr(second);
+    command.stdin(if spec.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.spawn()?;
+    // The command goes with our copies of the writing end, without which the pipe would never end.
+    drop(command);
+    let input = child.stdin.take().map(|stdin| Box::new(stdin) as Box<dyn AsyncWrite + Send + Unpin>);
+    Ok(Started { child, output: Box::new(reader), input })
+}
+
 /// Waits for the shell's exit; ends everything on timeout and interrupt.
 async fn supervise(
     child: &mut Child,
@@ -326,21 +370,30 @@ async fn supervise(
     }
 }
 
-/// Gives the command its input, and closes it. A command that does not read it is no error.
-async fn feed(stdin: Option<ChildStdin>, text: Option<&str>, exited: &CancellationToken) {
-    if let (Some(mut stdin), Some(text)) = (stdin, text) {
-        let write = async {
-            let _ = stdin.write_all(text.as_bytes()).await;
-            drop(stdin);
-        };
-        tokio::select! {
-            () = write => {}
-            () = exited.cancelled() => {}
+/// Gives the command its input, and ends it. A command that does not read it is no error.
+async fn feed(
+    input: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    spec: &CommandSpec,
+    exited: &CancellationToken,
+) {
+    let Some(mut input) = input else { return };
+    let text = spec.stdin.as_ref().map_or("", |text| text.expose());
+    let write = async {
+        let _ = input.write_all(text.as_bytes()).await;
+        if spec.pty {
+            let _ = input.write_all(&[pty::END_OF_INPUT]).await;
+            // The terminal must live as long as the command.
+            exited.cancelled().await;
         }
+        drop(input);
+    };
+    tokio::select! {
+        () = write => {}
+        () = exited.cancelled() => {}
     }
 }
 
-fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 

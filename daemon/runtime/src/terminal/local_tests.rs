@@ -67,6 +67,7 @@ impl Bench {
             timeout: Duration::from_secs(20),
             output_cap_chars: 50_000,
             stdin: None,
+            pty: false,
             session: SessionKey::new("s1"),
         }
     }
@@ -389,10 +390,10 @@ async fn odd_directory_names_are_no_obstacle() {
 #[tokio::test]
 async fn input_is_given_and_closed() {
     let bench = Bench::new();
-    let spec = CommandSpec { stdin: Some("a\nb\n".to_owned()), ..bench.spec("read x; echo \"1:$x\"; cat") };
+    let spec = CommandSpec { stdin: Some("a\nb\n".into()), ..bench.spec("read x; echo \"1:$x\"; cat") };
     assert_eq!(bench.run_spec(spec).await.output, "1:a\nb\n");
     assert_eq!(bench.run_spec(bench.spec("cat; echo end")).await.output, "end\n");
-    let ignored = CommandSpec { stdin: Some("x".repeat(1_000_000)), ..bench.spec("echo ignored") };
+    let ignored = CommandSpec { stdin: Some("x".repeat(1_000_000).into()), ..bench.spec("echo ignored") };
     assert_eq!(said(&bench.run_spec(ignored).await), ("ignored\n", 0));
 }
 
@@ -548,7 +549,7 @@ async fn a_command_longer_than_an_argument_may_be_runs() {
 #[test]
 fn a_spec_shows_no_values() {
     let bench = Bench::new();
-    let spec = CommandSpec { stdin: Some("s3cret".to_owned()), ..bench.spec("true") };
+    let spec = CommandSpec { stdin: Some("s3cret".into()), ..bench.spec("true") };
     let shown = format!("{spec:?}");
     assert!(
         shown.contains("PATH") && !shown.contains("/usr/local/bin") && !shown.contains("s3cret"),

@@ -5,14 +5,15 @@
 //! output that tells the working directory, output bounded while it is read, and the whole process group
 //! ended on timeout and on interrupt.
 
-mod ansi;
-mod decode;
-mod group;
+pub(crate) mod ansi;
+pub(crate) mod decode;
+pub(crate) mod group;
 mod local;
 mod marker;
 mod output;
 mod private_folder;
-mod processes;
+pub(crate) mod processes;
+pub(crate) mod pty;
 mod pump;
 mod script;
 mod session;
@@ -33,7 +34,11 @@ use async_trait::async_trait;
 use hermes_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
+use crate::secret::Secret;
+
+pub(crate) use local::exit_code as local_exit_code;
 pub use local::{LocalBackend, LocalBackendInput};
+pub use session::BackgroundCommand;
 
 /// Exit code of a command that its timeout ended.
 pub const EXIT_TIMEOUT: i32 = 124;
@@ -57,6 +62,14 @@ pub trait TerminalBackend: Send + Sync + fmt::Debug {
         spec: CommandSpec,
         cancel: &CancellationToken,
     ) -> Result<CommandOutput, TerminalError>;
+
+    /// Readies a command that is started in the background, with the session's exports, functions and aliases. It
+    /// leaves none to the session. An error means that this backend cannot.
+    async fn prepare_background(
+        &self,
+        spec: &BackgroundSpec,
+        cancel: &CancellationToken,
+    ) -> Result<BackgroundCommand, TerminalError>;
 
     /// Forgets a session: its snapshot and its full logs are removed. A later command of the same session
     /// starts a fresh one.
@@ -110,7 +123,9 @@ pub struct CommandSpec {
     /// How many characters of output are kept: the first 40 %, the last 60 %.
     pub output_cap_chars: usize,
     /// Written to the command's standard input, which is then closed; without it the input is empty.
-    pub stdin: Option<String>,
+    pub stdin: Option<Secret>,
+    /// Run it on a terminal of its own, for programs that will not work without one.
+    pub pty: bool,
     /// Whose exports, functions, aliases and logs are used.
     pub session: SessionKey,
 }
@@ -125,7 +140,37 @@ impl fmt::Debug for CommandSpec {
             .field("env", &names)
             .field("timeout", &self.timeout)
             .field("output_cap_chars", &self.output_cap_chars)
-            .field("stdin", &self.stdin.as_ref().map(String::len))
+            .field("stdin", &self.stdin.is_some())
+            .field("pty", &self.pty)
+            .field("session", &self.session)
+            .finish()
+    }
+}
+
+/// A command that will run in the background.
+#[derive(Clone)]
+pub struct BackgroundSpec {
+    /// As in [`CommandSpec`].
+    pub command: String,
+    /// Absolute working directory; it must be there.
+    pub cwd: PathBuf,
+    /// As in [`CommandSpec`].
+    pub env: Vec<(OsString, OsString)>,
+    /// On a terminal of its own.
+    pub pty: bool,
+    /// Whose exports, functions and aliases it starts with.
+    pub session: SessionKey,
+}
+
+/// Shows names only: values of the environment may be secret.
+impl fmt::Debug for BackgroundSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&OsString> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("BackgroundSpec")
+            .field("command", &self.command)
+            .field("cwd", &self.cwd)
+            .field("env", &names)
+            .field("pty", &self.pty)
             .field("session", &self.session)
             .finish()
     }
@@ -170,6 +215,12 @@ pub enum TerminalError {
     /// The daemon is going down.
     #[error("the terminal is closed")]
     Closed,
+    /// The turn was interrupted before the command began.
+    #[error("interrupted before the command started")]
+    Interrupted,
+    /// This backend cannot run anything in the background.
+    #[error("the {backend} backend runs no background processes")]
+    NoBackground { backend: &'static str },
 }
 
 impl TerminalError {
@@ -183,6 +234,8 @@ impl TerminalError {
             }
             Self::Spawn { .. } => "check that the shell can be executed by the daemon's user",
             Self::Closed => "the daemon is shutting down; try again when it runs",
+            Self::Interrupted => "nothing was done",
+            Self::NoBackground { .. } => "run it in the foreground",
         }
     }
 }

@@ -5,13 +5,82 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
+
+use nix::sys::signal::Signal;
 
 /// A process at one moment. `started` is the kernel's start time in clock ticks: together with the id it never
-/// names another process.
+/// names another process until the machine starts anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    pub(super) started: u64,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) started: u64,
+}
+
+impl Process {
+    /// The living process with this id.
+    pub(crate) fn living(pid: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        parse_stat(pid, &stat).map(|entry| entry.process)
+    }
+
+    /// Whether it still runs; a zombie has ended.
+    pub(crate) fn is_alive(self) -> bool {
+        Self::living(self.pid) == Some(self)
+    }
+
+    /// Signals it, and never another process that has got its id since. Says whether it was there.
+    pub(crate) fn signal(self, signal: Signal) -> bool {
+        match self.handle() {
+            Ok(handle) => send(&handle, signal).is_ok(),
+            Err(Unheld::Gone) => false,
+            // A kernel without such handles: the moment between look and signal stays.
+            Err(Unheld::Unsupported) => {
+                self.is_alive() && nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid), signal).is_ok()
+            }
+        }
+    }
+
+    /// A handle that is this process and no other, and that becomes readable when it ends.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn handle(self) -> Result<std::os::fd::OwnedFd, Unheld> {
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
+        let pid = Pid::from_raw(self.pid).ok_or(Unheld::Gone)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
+            rustix::io::Errno::SRCH => Unheld::Gone,
+            _ => Unheld::Unsupported,
+        })?;
+        // Looked at after the handle was taken: from here on the id cannot change hands unnoticed.
+        if self.is_alive() { Ok(handle) } else { Err(Unheld::Gone) }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn handle(self) -> Result<std::os::fd::OwnedFd, Unheld> {
+        Err(Unheld::Unsupported)
+    }
+}
+
+/// Why there is no handle on a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unheld {
+    Gone,
+    Unsupported,
+}
+
+#[cfg(target_os = "linux")]
+fn send(handle: &std::os::fd::OwnedFd, signal: Signal) -> io::Result<()> {
+    let signal = rustix::process::Signal::from_named_raw(signal as i32).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::process::pidfd_send_signal(handle, signal)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send(_: &std::os::fd::OwnedFd, _: Signal) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Names this run of the machine; start times of another one mean nothing. Empty where it is not told.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -21,15 +90,25 @@ struct Entry {
     group: i32,
 }
 
+/// The living processes of one command.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    pub(crate) members: BTreeSet<Process>,
+    /// Some of them are in the leader's process group, so that its number is surely theirs.
+    pub(crate) group: bool,
+}
+
 /// The living processes of the command whose shell is `leader`: its group, its descendants, those that carry
-/// `mark` in their start environment, and those of `known` that still live; the leader included. Empty where there is no `/proc`.
-pub(super) fn family(leader: i32, mark: &str, known: &BTreeSet<Process>) -> BTreeSet<Process> {
+/// `mark` in their start environment, and those of `known` that still live; the leader included. Without a leader, one that
+/// has ended so long ago that its number may be another's, the group does not count. Empty where there is no `/proc`.
+pub(crate) fn family(leader: Option<i32>, mark: &str, known: &BTreeSet<Process>) -> Family {
     let table = table();
+    let in_group = |entry: &Entry| leader.is_some_and(|leader| entry.group == leader);
     let mut members: BTreeSet<Process> = table
         .values()
         .filter(|entry| {
-            entry.group == leader
-                || entry.process.pid == leader
+            in_group(entry)
+                || Some(entry.process.pid) == leader
                 || known.contains(&entry.process)
                 || carries(entry.process.pid, mark)
         })
@@ -44,7 +123,8 @@ pub(super) fn family(leader: i32, mark: &str, known: &BTreeSet<Process>) -> BTre
             .map(|entry| entry.process)
             .collect();
         if children.is_empty() {
-            return members;
+            let group = table.values().any(|entry| in_group(entry) && members.contains(&entry.process));
+            return Family { members, group };
         }
         members.extend(children);
     }

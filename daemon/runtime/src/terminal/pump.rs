@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +61,7 @@ impl Pump {
 
     /// Reads until the pipe ends, or, once `exited` is cancelled, until the drain time is over: a child that
     /// lives on may hold the pipe for ever.
-    pub(super) async fn run(mut self, mut pipe: pipe::Receiver, exited: &CancellationToken) -> Collected {
+    pub(super) async fn run(mut self, mut pipe: impl AsyncRead + Unpin, exited: &CancellationToken) -> Collected {
         let mut buffer = vec![0; READ_BYTES];
         let mut drain: Option<Instant> = None;
         let mut until = Instant::now();

@@ -147,8 +147,8 @@ pub(super) struct Enter<'a> {
     pub(super) removed: Vec<&'a OsStr>,
 }
 
-/// The text of `enter`.
-pub(super) fn enter(dialect: Dialect, input: &Enter<'_>) -> Vec<u8> {
+/// Loads the snapshot and brings the variables up to date.
+fn load(dialect: Dialect, input: &Enter<'_>) -> Text {
     let builtin = builtin(dialect);
     let mut text = Text::default().add(builtin).add(". ").path(input.snapshot).add(" 2>/dev/null\n");
     if dialect == Dialect::Bash {
@@ -162,6 +162,13 @@ pub(super) fn enter(dialect: Dialect, input: &Enter<'_>) -> Vec<u8> {
         text.0.extend_from_slice(name.as_bytes());
         text = text.add("=").quoted(value).add("\n");
     }
+    text
+}
+
+/// The text of `enter`.
+pub(super) fn enter(dialect: Dialect, input: &Enter<'_>) -> Vec<u8> {
+    let builtin = builtin(dialect);
+    let text = load(dialect, input);
     let trap = leave_call(dialect, input.leave, input.dump);
     let message = Text::default().add("cannot enter the directory ").0;
     let message = [message, input.cwd.as_os_str().as_bytes().to_vec()].concat();
@@ -184,6 +191,41 @@ pub(super) fn enter(dialect: Dialect, input: &Enter<'_>) -> Vec<u8> {
         .add("else unset -v OLDPWD; export OLDPWD; fi\n")
         .add("unset -v __hermes_old\n")
         .0
+}
+
+/// The text of `enter` for a command that leaves nothing to the session: a background process.
+pub(super) fn enter_only(dialect: Dialect, input: &Enter<'_>) -> Vec<u8> {
+    let text = load(dialect, input);
+    let message = [b"cannot enter the directory ".as_slice(), input.cwd.as_os_str().as_bytes()].concat();
+    text.add(if dialect == Dialect::Bash { "builtin cd -- " } else { "command cd -- " })
+        .path(input.cwd)
+        .add(" 2>/dev/null || { printf '%s\\n' ")
+        .quoted(OsStr::from_bytes(&message))
+        .add(" >&2; ")
+        .add(builtin(dialect))
+        .add("exit 126; }\n")
+        .0
+}
+
+/// The text that the shell of a background process is started with; `other` is the user's own shell, which then takes
+/// over with the exported variables.
+pub(super) fn launch_only(dialect: Dialect, enter: &Path, command: &Path, other: Option<&Path>) -> OsString {
+    let text = Text::default().add(builtin(dialect)).add(". ").path(enter).add("; ");
+    let read = |text: Text| match dialect {
+        Dialect::Bash => text.add("\"$(<").path(command).add(")\""),
+        Dialect::Posix => text.add("\"$(cat ").path(command).add(")\""),
+    };
+    let text = match other {
+        Some(shell) => read(text.add("exec ").path(shell).add(" -c ")),
+        None => read(text.add(builtin(dialect)).add("eval ")),
+    };
+    OsString::from_vec(text.0)
+}
+
+/// The same without files: the command is the first argument.
+pub(super) fn launch_only_plain(cwd: &Path) -> OsString {
+    let text = Text::default().add("cd -- ").path(cwd).add(" || exit 126; __hermes_command=$1; shift; ");
+    OsString::from_vec(text.add("eval \"$__hermes_command\"").0)
 }
 
 /// The text that the shell is started with.

@@ -62,6 +62,16 @@ pub(super) struct Prepared {
     pub(super) log: Option<PathBuf>,
 }
 
+/// A background process that is ready to be started.
+#[derive(Debug)]
+pub struct BackgroundCommand {
+    pub(crate) command: Command,
+    /// What all its processes carry in their start environment.
+    pub(crate) mark: String,
+    /// Read by the shell when it starts; kept until the process ends.
+    _files: Option<CommandFiles>,
+}
+
 /// The files of one command; removed when this is dropped.
 #[derive(Debug)]
 struct CommandFiles {
@@ -178,23 +188,26 @@ impl ShellSession {
     }
 
     /// Readies one command to run in `cwd`. When its files cannot be written (a full disk), it runs plainly.
+    ///
+    /// With `own_session` the shell is started by somebody who makes it the leader of a terminal session.
     pub(super) fn prepare(
         &self,
         command: &str,
         cwd: &Path,
         env: &[(OsString, OsString)],
         mark: &str,
+        own_session: bool,
     ) -> Prepared {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(folder) = &self.folder {
-            match self.prepare_with_snapshot(folder, number, command, cwd, (env, mark)) {
+            match self.prepare_with_snapshot(folder, number, command, cwd, (env, mark, own_session)) {
                 Ok(prepared) => return prepared,
                 Err(error) => {
                     tracing::warn!(%error, "command runs without snapshot: its files cannot be written");
                 }
             }
         }
-        let mut shell = self.shell_command();
+        let mut shell = self.shell_command(own_session);
         if self.login {
             shell.arg("-l");
         }
@@ -209,48 +222,26 @@ impl ShellSession {
         number: u64,
         command: &str,
         cwd: &Path,
-        (env, mark): (&[(OsString, OsString)], &str),
+        (env, mark, own_session): (&[(OsString, OsString)], &str, bool),
     ) -> io::Result<Prepared> {
         let dialect = self.shell.dialect;
         let leave = folder.join("leave");
-        let files = CommandFiles {
-            enter: folder.join(format!("enter-{number}")),
-            command: folder.join(format!("command-{number}")),
-            dump: folder.join(format!("snapshot-{number}")),
-            snapshot: folder.join("snapshot"),
-        };
-        let mut shell = self.shell_command();
+        let files = CommandFiles::new(folder, number);
+        let mut shell = self.shell_command(own_session);
         let run_mark = OsString::from(mark);
-        let mut enter = script::Enter {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (exports, removed) = self.variables(&mut shell, env, &given, &run_mark);
+        let enter = script::Enter {
             snapshot: &files.snapshot,
             leave: &leave,
             dump: &files.dump,
             cwd,
-            exports: vec![(OsStr::new(RUN_MARK), &run_mark)],
-            removed: Vec::new(),
+            exports,
+            removed,
         };
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (name, value) in env {
-            // Hidden variables are in no snapshot, and the mark of the agent's processes must stand in the
-            // start environment of each of them (contract §7).
-            let always = name == TOOL_MARK;
-            if always || self.hidden.contains(name) || !script::is_identifier(name) {
-                shell.env(name, value);
-            }
-            if (always || given.get(name) != Some(value)) && script::is_identifier(name) {
-                enter.exports.push((name, value));
-            }
-        }
-        let current: BTreeMap<OsString, OsString> = env.iter().cloned().collect();
-        enter.removed = given
-            .keys()
-            .filter(|name| !current.contains_key(*name) && script::is_identifier(name))
-            .map(OsString::as_os_str)
-            .collect();
         write_private(&files.enter, &script::enter(dialect, &enter))?;
         write_private(&files.command, command.as_bytes())?;
-        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = current;
-        shell.env(RUN_MARK, mark);
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = env.iter().cloned().collect();
         let launch = script::launch(dialect, &files.enter, &files.command, &leave, &files.dump);
         shell.arg("-c").arg(launch).arg(self.shell.name());
         if let Some(old) = number.checked_sub(MAX_LOGS) {
@@ -259,9 +250,100 @@ impl ShellSession {
         Ok(Prepared { command: shell, files: Some(files), log: Some(log_path(folder, number)) })
     }
 
-    fn shell_command(&self) -> Command {
+    /// Readies a background process: it starts with the session's state, and leaves nothing to it. It runs in
+    /// `other`, a shell of the user's own, when there is one.
+    pub(super) fn prepare_background(
+        &self,
+        command: &str,
+        cwd: &Path,
+        env: &[(OsString, OsString)],
+        other: Option<&Path>,
+        own_session: bool,
+    ) -> BackgroundCommand {
+        let mark = uuid::Uuid::new_v4().simple().to_string();
+        let mut shell = self.shell_command(own_session);
+        let made = self.folder.as_ref().map(|folder| self.background_files(folder, command, cwd, env, &mut shell));
+        let files = match made {
+            Some(Ok(files)) => {
+                let launch = script::launch_only(self.shell.dialect, &files.enter, &files.command, other);
+                shell.arg("-c").arg(launch).arg(self.shell.name());
+                Some(files)
+            }
+            failed => {
+                if let Some(Err(error)) = failed {
+                    tracing::warn!(%error, "command runs without snapshot: its files cannot be written");
+                }
+                if self.login {
+                    shell.arg("-l");
+                }
+                shell.arg("-c").arg(script::launch_only_plain(cwd)).arg(self.shell.name()).arg(command);
+                shell.envs(env.iter().cloned());
+                None
+            }
+        };
+        shell.env(RUN_MARK, &mark);
+        BackgroundCommand { command: shell, mark, _files: files }
+    }
+
+    fn background_files(
+        &self,
+        folder: &Path,
+        command: &str,
+        cwd: &Path,
+        env: &[(OsString, OsString)],
+        shell: &mut Command,
+    ) -> io::Result<CommandFiles> {
+        let files = CommandFiles::new(folder, self.next.fetch_add(1, Ordering::Relaxed));
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let run_mark = OsString::new();
+        let (mut exports, removed) = self.variables(shell, env, &given, &run_mark);
+        // It stands in the start environment, and the snapshot has none.
+        exports.retain(|(name, _)| *name != RUN_MARK);
+        let (leave, dump) = (Path::new(""), Path::new(""));
+        let enter = script::Enter { snapshot: &files.snapshot, leave, dump, cwd, exports, removed };
+        write_private(&files.enter, &script::enter_only(self.shell.dialect, &enter))?;
+        write_private(&files.command, command.as_bytes())?;
+        Ok(files)
+    }
+
+    /// What a command must export and unset after it has loaded the snapshot, whose variables were `given`. What no
+    /// snapshot may hold goes into the start environment of `shell`.
+    fn variables<'a>(
+        &self,
+        shell: &mut Command,
+        env: &'a [(OsString, OsString)],
+        given: &'a BTreeMap<OsString, OsString>,
+        run_mark: &'a OsString,
+    ) -> (Vec<(&'a OsStr, &'a OsStr)>, Vec<&'a OsStr>) {
+        let mut exports: Vec<(&OsStr, &OsStr)> = vec![(OsStr::new(RUN_MARK), run_mark)];
+        for (name, value) in env {
+            // Hidden variables are in no snapshot, and the mark of the agent's processes must stand in the
+            // start environment of each of them (contract §7).
+            let always = name == TOOL_MARK;
+            if always || self.hidden.contains(name) || !script::is_identifier(name) {
+                shell.env(name, value);
+            }
+            if (always || given.get(name) != Some(value)) && script::is_identifier(name) {
+                exports.push((name, value));
+            }
+        }
+        let is_given = |name: &OsString| env.iter().any(|(known, _)| known == name);
+        let removed = given
+            .keys()
+            .filter(|name| !is_given(name) && script::is_identifier(name))
+            .map(OsString::as_os_str)
+            .collect();
+        shell.env(RUN_MARK, run_mark);
+        (exports, removed)
+    }
+
+    fn shell_command(&self, own_session: bool) -> Command {
         let mut command = Command::new(&self.shell.program);
-        command.env_clear().current_dir("/").process_group(0);
+        command.env_clear().current_dir("/");
+        // The leader of a group cannot begin a session.
+        if !own_session {
+            command.process_group(0);
+        }
         command
     }
 }
@@ -275,6 +357,17 @@ impl Prepared {
             // A shell that was replaced or killed writes none; the old snapshot stays.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(%error, "shell snapshot not taken over"),
+        }
+    }
+}
+
+impl CommandFiles {
+    fn new(folder: &Path, number: u64) -> Self {
+        Self {
+            enter: folder.join(format!("enter-{number}")),
+            command: folder.join(format!("command-{number}")),
+            dump: folder.join(format!("snapshot-{number}")),
+            snapshot: folder.join("snapshot"),
         }
     }
 }

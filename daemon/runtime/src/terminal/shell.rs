@@ -53,6 +53,14 @@ pub(super) fn folders_of(env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     folders
 }
 
+/// The user's own shell, when background processes should run in it: one that reads commands like `sh`, but is not
+/// covered by bash, which reads all that a plain `sh` does.
+pub(super) fn own_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let shell = env.iter().find(|(name, _)| name == "SHELL").map(|(_, value)| PathBuf::from(value))?;
+    let name = shell.file_name()?.to_str()?;
+    (matches!(name, "zsh" | "ksh" | "ksh93" | "mksh") && shell.is_absolute() && is_executable(&shell)).then_some(shell)
+}
+
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -155,6 +155,7 @@ fn spec(cx: &ToolCx, arguments: &Value) -> Result<CommandSpec, String> {
         timeout: Duration::from_secs(timeout),
         output_cap_chars: cx.settings.output.max_bytes.max(1),
         stdin: None,
+        pty: false,
         session: cx.workspace.shell().clone(),
     })
 }
