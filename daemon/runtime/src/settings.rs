@@ -39,6 +39,9 @@ pub struct TerminalSettings {
     pub shell_init_files: Vec<String>,
     /// Source `~/.profile`, `~/.bash_profile` and `~/.bashrc` before a session's first command.
     pub auto_source_bashrc: bool,
+    /// Seconds that a background process gets to end by itself when it is killed, before it is forced.
+    #[schemars(range(max = 60))]
+    pub daemon_term_grace_seconds: u64,
 }
 
 impl Default for TerminalSettings {
@@ -49,6 +52,7 @@ impl Default for TerminalSettings {
             env_passthrough: Vec::new(),
             shell_init_files: Vec::new(),
             auto_source_bashrc: true,
+            daemon_term_grace_seconds: 2,
         }
     }
 }

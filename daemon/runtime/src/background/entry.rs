@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_core::Instant;
+use hermes_core::{Instant, Principal};
 use tokio_util::sync::CancellationToken;
 
 use super::input::{Input, WriteError};
@@ -21,6 +21,7 @@ use crate::terminal::processes::Process;
 pub(super) struct Facts {
     pub(super) id: String,
     pub(super) session: SessionKey,
+    pub(super) principal: Principal,
     pub(super) command: String,
     pub(super) cwd: PathBuf,
     /// The shell, which leads a process group.
@@ -124,6 +125,9 @@ impl Entry {
         }
         let facts = Facts {
             id: record.id,
+            // Whoever cannot be told gets the least rights.
+            principal: Principal::parse(&record.principal)
+                .unwrap_or_else(|| Principal::Child { of: record.session.clone() }),
             session: SessionKey::new(record.session),
             command: record.command,
             cwd: record.cwd,
@@ -148,6 +152,7 @@ impl Entry {
         ProcessView {
             id: self.facts.id.clone(),
             session: self.facts.session.clone(),
+            principal: self.facts.principal.clone(),
             command: self.facts.command.clone(),
             cwd: self.facts.cwd.clone(),
             pid: self.facts.process.pid,
@@ -166,6 +171,7 @@ impl Entry {
         Record {
             id: self.facts.id.clone(),
             session: self.facts.session.as_str().to_owned(),
+            principal: self.facts.principal.to_string(),
             command: self.facts.command.clone(),
             cwd: self.facts.cwd.clone(),
             log: self.log.path().to_owned(),

@@ -31,6 +31,8 @@ const ALIVE_LOOK: Duration = Duration::from_millis(500);
 const DRAIN: Duration = Duration::from_millis(300);
 /// Whoever waits for the end gets to say so before the session is told.
 const TOLD_BY_WAIT: Duration = Duration::from_millis(100);
+/// An end that nobody took is told again after this time.
+const TELL_AGAIN: Duration = Duration::from_secs(30);
 /// Characters of output between two looks that are searched for patterns.
 const WATCHED_CHARS: usize = 1_000_000;
 /// Lines and characters of one notice.
@@ -113,7 +115,7 @@ impl Keeper {
         let length = self.entry.log.length();
         let mut looked = Looked { seen: length, cursor: Cursor::at(length), ..Looked::default() };
         if self.entry.ended.is_cancelled() {
-            self.tell_end(&mut looked).await;
+            self.tell_end().await;
             return self.remember().await;
         }
         let mut exit = std::pin::pin!(self.gone());
@@ -166,7 +168,7 @@ impl Keeper {
         self.entry.drop_input().await;
         self.shared.save();
         self.look(&mut looked, LOOK_MIN).await;
-        self.tell_end(&mut looked).await;
+        self.tell_end().await;
         self.remember().await;
     }
 
@@ -176,16 +178,23 @@ impl Keeper {
         loop {
             let end = self.entry.view().end.map_or(0.0, |end| self.shared.input.clock.now().seconds_since(end.at));
             let rest = Duration::try_from_secs_f64((kept - end).clamp(0.0, kept)).unwrap_or_default();
+            let untold = self.end_is_wanted();
+            let pause = if untold { rest.min(TELL_AGAIN) } else { rest };
             tokio::select! {
                 () = self.shared.input.tasks.stopping().cancelled_owned() => return,
-                () = sleep(rest) => {}
+                () = sleep(pause) => {}
+            }
+            if untold && pause < rest {
+                self.tell_end().await;
+                continue;
             }
             let alive = self.entry.life().known.iter().any(|process| process.is_alive());
             if !alive {
                 return self.shared.remove(&self.entry);
             }
-            if rest.is_zero() {
-                sleep(self.shared.limits.kept).await;
+            tokio::select! {
+                () = self.shared.input.tasks.stopping().cancelled_owned() => return,
+                () = sleep(self.shared.limits.kept) => {}
             }
         }
     }
@@ -266,31 +275,34 @@ impl Keeper {
         // Before it is said: after a crash the next word must have another number.
         self.shared.save();
         let id = format!("{}:watch:{number}", self.entry.facts.id);
+        // What nobody takes is lost: the lines stand in the log.
         self.shared.input.listener.said(ProcessWord { id, process: self.entry.view(), occasion }).await;
     }
 
     /// Tells the end once, to a session that wants it and does not know it yet.
-    async fn tell_end(&self, looked: &mut Looked) {
-        let wanted = |entry: &Entry| {
-            let life = entry.life();
-            life.notify && !life.told && !life.killed
-        };
-        if !wanted(&self.entry) {
+    async fn tell_end(&self) {
+        if !self.end_is_wanted() {
             return;
         }
         sleep(TOLD_BY_WAIT).await;
-        if !wanted(&self.entry) {
+        if !self.end_is_wanted() {
             return;
         }
         let mut tail = self.entry.log.tail(NOTICE_CHARS).map(|piece| piece.text).unwrap_or_default();
         cut_front(&mut tail, NOTICE_CHARS);
         let id = format!("{}:exit", self.entry.facts.id);
         let occasion = Occasion::Ended { tail };
-        self.shared.input.listener.said(ProcessWord { id, process: self.entry.view(), occasion }).await;
-        // After it was said: rather twice, under the same id, than never.
-        self.entry.life().told = true;
-        looked.seen = self.entry.log.length();
-        self.shared.save();
+        let taken = self.shared.input.listener.said(ProcessWord { id, process: self.entry.view(), occasion }).await;
+        if taken {
+            // After it was said: rather twice, under the same id, than never.
+            self.entry.life().told = true;
+            self.shared.save();
+        }
+    }
+
+    fn end_is_wanted(&self) -> bool {
+        let life = self.entry.life();
+        life.notify && !life.told && !life.killed
     }
 }
 

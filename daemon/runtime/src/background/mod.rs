@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hermes_core::{Clock, Instant};
+use hermes_core::{Clock, Instant, Principal};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -102,6 +102,8 @@ pub struct StartSpec {
     pub pty: bool,
     /// Whose it is.
     pub session: SessionKey,
+    /// In whose name it was started.
+    pub principal: Principal,
     /// Tell the session of its end.
     pub notify_on_complete: bool,
     /// Tell the session of lines that contain one of these.
@@ -128,6 +130,7 @@ pub struct ProcessView {
     /// `proc_` and 12 hexadecimal digits.
     pub id: String,
     pub session: SessionKey,
+    pub principal: Principal,
     pub command: String,
     pub cwd: PathBuf,
     pub pid: i32,
@@ -243,8 +246,9 @@ pub enum Occasion {
 /// Hears processes. Implemented above, where sessions are known.
 #[async_trait]
 pub trait ProcessListener: Send + Sync + fmt::Debug {
-    /// Takes a word; when this returns, it will reach the session. The same word may come again after a crash.
-    async fn said(&self, word: ProcessWord);
+    /// Takes a word. `true`: it will reach the session, whatever comes. The end of a process is said again until
+    /// then, and may be once more after a crash.
+    async fn said(&self, word: ProcessWord) -> bool;
 }
 
 /// Hears nothing.
@@ -253,7 +257,9 @@ pub struct NobodyListens;
 
 #[async_trait]
 impl ProcessListener for NobodyListens {
-    async fn said(&self, _: ProcessWord) {}
+    async fn said(&self, _: ProcessWord) -> bool {
+        true
+    }
 }
 
 /// Why a process could not be started.
@@ -313,7 +319,7 @@ impl Processes {
         if shared.entries().len() >= shared.limits.tracked {
             return Err(StartError::TooMany);
         }
-        let StartSpec { command, shown, cwd, env, pty, session, .. } = spec;
+        let StartSpec { command, shown, cwd, env, pty, session, principal, .. } = spec;
         let shown = shown.unwrap_or_else(|| command.clone());
         let background = BackgroundSpec { command, cwd: cwd.clone(), env, pty, session: session.clone() };
         let mut prepared = shared.input.backend.prepare_background(&background, cancel).await?;
@@ -338,6 +344,7 @@ impl Processes {
         let facts = Facts {
             id,
             session,
+            principal,
             command: shown,
             cwd,
             // A shell that has ended already is a zombie of ours until it is waited for.

@@ -21,6 +21,7 @@ struct Register {
 pub(super) struct Record {
     pub(super) id: String,
     pub(super) session: String,
+    pub(super) principal: String,
     pub(super) command: String,
     pub(super) cwd: PathBuf,
     pub(super) log: PathBuf,
@@ -100,6 +101,7 @@ mod tests {
         let record = Record {
             id: "proc_0123456789ab".into(),
             session: "s1".into(),
+            principal: "owner".into(),
             command: "npm run dev".into(),
             cwd: "/w".into(),
             log: "/h/processes/proc_0123456789ab.log".into(),

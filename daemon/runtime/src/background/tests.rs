@@ -21,8 +21,9 @@ struct Heard(Mutex<Vec<ProcessWord>>);
 
 #[async_trait]
 impl ProcessListener for Heard {
-    async fn said(&self, word: ProcessWord) {
+    async fn said(&self, word: ProcessWord) -> bool {
         self.0.lock().unwrap().push(word);
+        true
     }
 }
 
@@ -99,6 +100,7 @@ impl Bench {
             env: self.env.clone(),
             pty: false,
             session: self.session.clone(),
+            principal: Principal::Owner,
             notify_on_complete: false,
             watch_patterns: Vec::new(),
             input: None,
