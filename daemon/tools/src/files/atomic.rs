@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Mode of a new file, before the process's umask.
 const NEW_FILE_MODE: u32 = 0o666;
@@ -39,6 +39,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<(bool, Metadata)>
     temporary.as_file().sync_all()?;
     let file = temporary.persist(path).map_err(|error| error.error)?;
     Ok((dirs_created, file.metadata()?))
+}
+
+/// A name in the folder of `path` that nothing has.
+pub(crate) fn unused_name_beside(path: &Path) -> io::Result<PathBuf> {
+    let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
+    let taken = tempfile::Builder::new().prefix(".hermes-").suffix(".tmp").tempfile_in(directory)?;
+    // A file may be renamed over this one, so the name is taken until then.
+    let (_, path) = taken.keep().map_err(|error| error.error)?;
+    Ok(path)
 }
 
 fn keep_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {

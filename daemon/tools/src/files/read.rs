@@ -1,5 +1,6 @@
 //! `read_file`: numbered lines of a text file.
 
+use std::fs::File;
 use std::io::{Cursor, Seek as _};
 use std::path::Path;
 
@@ -98,21 +99,65 @@ impl Tool for ReadFile {
             offset: count(&arguments, "offset").unwrap_or(1).max(1),
             limit: limit.clamp(1, cx.settings.output.max_lines.max(1)),
         };
-        let inner = cx.clone();
-        cx.blocking("read_file", move || read(&inner, &target, &key)).await
+        let (inner, for_reading) = (cx.clone(), key.clone());
+        let attempt = cx.blocking("read_file", move || read(&inner, &target, &for_reading)).await;
+        if !cx.turn_has_come().await {
+            return ToolOutput::error(format!("reading {} was stopped", key.path.display()));
+        }
+        note(cx, key, attempt)
     }
 }
 
-fn read(cx: &ToolCx, target: &ResolvedPath, key: &ReadKey) -> ToolOutput {
-    let (mut file, metadata) = match open_regular(cx, target) {
+/// A read that the session's notes do not know of yet.
+struct Attempt {
+    output: ToolOutput,
+    /// The file that was opened.
+    stamp: Option<Stamp>,
+    /// The notes were asked whether this is a repetition.
+    asked: bool,
+    /// What the model will have seen.
+    seen: Option<Seen>,
+}
+
+/// Notes a read, in the order of the calls; it may turn out to be a repetition of one that ran beside it.
+fn note(cx: &ToolCx, key: ReadKey, attempt: Attempt) -> ToolOutput {
+    let Attempt { output, stamp, asked, seen } = attempt;
+    if let Some(stamp) = stamp.filter(|_| !asked)
+        && let Some(repetition) = repeated(cx, &key, stamp)
+    {
+        return repetition;
+    }
+    let Some(seen) = seen else { return output };
+    let in_a_row = cx.workspace.files().after_read(key, seen);
+    if in_a_row < WARN_AT {
+        return output;
+    }
+    output.with(
+        "_warning",
+        format!("you read these lines {in_a_row} times in a row; the next time is refused"),
+    )
+}
+
+fn read(cx: &ToolCx, target: &ResolvedPath, key: &ReadKey) -> Attempt {
+    let (file, metadata) = match open_regular(cx, target) {
         Ok(opened) => opened,
-        Err(output) => return *output,
+        Err(output) => return Attempt { output: *output, stamp: None, asked: false, seen: None },
     };
     let stamp = Stamp::from(&metadata);
     let writes = cx.services.files.writes();
-    if let Some(output) = repeated(cx, key, stamp) {
-        return output;
+    // Only when nothing runs beside it is it known by now that it is a repetition, and need not be read.
+    let asked = cx.turn.has_come();
+    if asked && let Some(output) = repeated(cx, key, stamp) {
+        return Attempt { output, stamp: Some(stamp), asked, seen: None };
     }
+    let (output, partial) = content(cx, key, file, metadata.len());
+    let seen = partial.map(|partial| Seen { stamp, partial, writes });
+    Attempt { output, stamp: Some(stamp), asked, seen }
+}
+
+/// The lines as the result shows them, and whether they are less than the whole; `None` when it is not them that
+/// the result shows.
+fn content(cx: &ToolCx, key: &ReadKey, mut file: File, size: u64) -> (ToolOutput, Option<bool>) {
     let window = Window {
         offset: key.offset,
         limit: key.limit,
@@ -120,43 +165,31 @@ fn read(cx: &ToolCx, target: &ResolvedPath, key: &ReadKey) -> ToolOutput {
         max_chars: cx.settings.file_read_max_chars.0.max(1),
     };
     let stop = || cx.cancel.is_cancelled();
-    let document =
-        documents::kind(&key.path).and_then(|kind| documents::extract(kind, &file, metadata.len()));
+    let document = documents::kind(&key.path).and_then(|kind| documents::extract(kind, &file, size));
     let extracted = document.is_some();
     let outcome = match document {
-        Some(text) => read_window(&mut Cursor::new(text), window, &stop),
+        Some(text) => {
+            let length = text.len() as u64;
+            read_window(&mut Cursor::new(text), length, window, &stop)
+        }
         None => match binary_by_name(cx, &key.path) {
-            Some(refusal) => return refusal,
+            Some(refusal) => return (refusal, None),
             // A document that was tried has moved the file's position.
-            None => file.rewind().and_then(|()| read_window(&mut file, window, &stop)),
+            None => file.rewind().and_then(|()| read_window(&mut file, size, window, &stop)),
         },
     };
+    let path = key.path.display();
     let slice = match outcome {
         Ok(Outcome::Text(slice)) => slice,
-        Ok(Outcome::Binary { head }) => return not_text(cx, &key.path, &head),
-        Ok(Outcome::Stopped) => {
-            return ToolOutput::error(format!("reading {} was stopped", key.path.display()));
-        }
+        Ok(Outcome::Binary { head }) => return (not_text(cx, &key.path, &head), None),
+        Ok(Outcome::Stopped) => return (ToolOutput::error(format!("reading {path} was stopped")), None),
         Err(error) => {
-            return ToolOutput::error(format!("cannot read {}: {}", key.path.display(), plain(&error)));
+            return (ToolOutput::error(format!("cannot read {path}: {}", plain(&error))), None);
         }
     };
     let whole = slice.first == 1 && slice.cut.is_none() && slice.long_lines == 0;
-    let in_a_row = {
-        let seen = Seen { stamp, partial: !whole, writes };
-        cx.workspace.files().after_read(key.clone(), seen)
-    };
-    let mut output = shown(cx, key, &slice, metadata.len());
-    if extracted {
-        output = output.with("extracted_document", true);
-    }
-    if in_a_row >= WARN_AT {
-        output = output.with(
-            "_warning",
-            format!("you read these lines {in_a_row} times in a row; the next time is refused"),
-        );
-    }
-    output
+    let output = shown(cx, key, &slice, size);
+    (if extracted { output.with("extracted_document", true) } else { output }, Some(!whole))
 }
 
 /// The refusal of a file whose name says that it is no text.

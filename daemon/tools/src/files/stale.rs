@@ -53,3 +53,9 @@ pub(super) fn note_write(cx: &ToolCx, path: &Path, metadata: &Metadata, extent: 
     let partial = extent == Extent::Quoted && files.seen(path).is_none_or(|seen| seen.partial);
     files.note_write(path, Seen { stamp: Stamp::from(metadata), partial, writes });
 }
+
+/// Notes that this session took the file away.
+pub(super) fn note_removed(cx: &ToolCx, path: &Path) {
+    cx.services.files.note_write(path, &cx.session_id);
+    cx.workspace.files().note_removed(path);
+}

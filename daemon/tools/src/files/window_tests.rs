@@ -10,7 +10,7 @@ use super::*;
 const WIDE: Window = Window { offset: 1, limit: 1000, max_line_chars: 2000, max_chars: 100_000 };
 
 fn slice(text: &[u8], window: Window) -> Slice {
-    match read_window(&mut Cursor::new(text), window, &|| false).unwrap() {
+    match read_window(&mut Cursor::new(text), text.len() as u64, window, &|| false).unwrap() {
         Outcome::Text(slice) => slice,
         other => panic!("{other:?}"),
     }
@@ -96,19 +96,19 @@ impl Seek for Endless {
 
 #[test]
 fn a_huge_file_is_not_read_for_its_line_count_nor_for_one_endless_line() {
-    for (newline_every, least_lines, shown) in [
-        (80, 1000, "x".repeat(79)),
-        (u64::MAX, 1, format!("{}… [line cut: more than 67108864 bytes in all]", "x".repeat(2000))),
+    for (newline_every, least_lines, read, shown) in [
+        (80, 1000, CHUNK as u64, "x".repeat(79)),
+        (u64::MAX, 1, COUNT_UP_TO, format!("{}… [line cut: more than 67108864 bytes in all]", "x".repeat(2000))),
     ] {
         let mut file = Endless { read: 0, newline_every };
-        let Outcome::Text(got) = read_window(&mut file, Window { limit: 1, ..WIDE }, &|| false).unwrap()
+        let Outcome::Text(got) = read_window(&mut file, u64::MAX, Window { limit: 1, ..WIDE }, &|| false).unwrap()
         else {
             panic!("no text")
         };
         assert!(got.total_is_lower_bound && got.total_lines >= least_lines, "{}", got.total_lines);
         assert_eq!(got.lines, [shown]);
         assert!(got.cut.is_some());
-        assert_eq!(file.read, COUNT_UP_TO);
+        assert_eq!(file.read, read);
     }
 }
 
@@ -120,7 +120,7 @@ fn reading_stops_when_it_is_told_to() {
         asked.set(asked.get() + 1);
         asked.get() > 5
     };
-    assert_eq!(read_window(&mut file, WIDE, &stop).unwrap(), Outcome::Stopped);
+    assert_eq!(read_window(&mut file, u64::MAX, WIDE, &stop).unwrap(), Outcome::Stopped);
     assert_eq!(file.read, 5 * CHUNK as u64);
 }
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hermes_core::{Json, ToolSchema};
 use serde_json::{Map, Value, json};
 
-use super::lint::{self, Syntax};
+use super::lint::{self, Linted, Syntax};
 use super::open::{open_failed, write_failed};
 use super::stale::{self, Extent};
 use super::text::{BOM, LineEnding, decode};
@@ -79,58 +79,63 @@ impl Tool for WriteFile {
             Err(output) => return *output,
         };
         let inner = cx.clone();
-        cx.blocking("write_file", move || {
-            // Held until the write is over, also when nobody waits for it any more.
-            let _lock = lock;
-            write(&inner, &target, text(&arguments, "content"))
-        })
-        .await
+        let (output, linted) = cx
+            .blocking("write_file", move || {
+                // Held until the write is over, also when nobody waits for it any more.
+                let _lock = lock;
+                match write(&inner, &target, text(&arguments, "content")) {
+                    Ok((output, linted)) => (output, vec![linted]),
+                    Err(output) => (*output, Vec::new()),
+                }
+            })
+            .await;
+        lint::with_findings(cx, output, linted).await
     }
 }
 
-fn write(cx: &ToolCx, target: &ResolvedPath, content: &str) -> ToolOutput {
+/// Writes; the second part is what is left to check. An `Err` is the call's result.
+fn write(
+    cx: &ToolCx,
+    target: &ResolvedPath,
+    content: &str,
+) -> Result<(ToolOutput, Linted), Box<ToolOutput>> {
     let path = &target.path;
     if let Some(problem) = write_guards::refusal(content) {
-        return ToolOutput::error(problem);
+        return Err(Box::new(ToolOutput::error(problem)));
     }
-    let lint = lint::check(path, content);
-    if let Syntax::Broken(problem) = &lint {
-        return ToolOutput::error(format!(
-            "the content is not valid for {} and was not written: {problem}",
-            path.display()
-        ))
-        .with("lint", json!({ "status": "error", "message": problem }));
+    if let Syntax::Broken(problem) = lint::check(path, content) {
+        let refusal = format!("the content is not valid for {} and was not written: {problem}", path.display());
+        let output = ToolOutput::error(refusal);
+        return Err(Box::new(output.with("lint", json!({ "status": "error", "message": problem }))));
     }
-    let old = match old_file(path) {
-        Ok(old) => old,
-        Err(output) => return *output,
-    };
+    let old = old_file(path)?;
     if cx.cancel.is_cancelled() {
-        return ToolOutput::error(format!("writing {} was stopped; nothing was changed", path.display()));
+        let stopped = format!("writing {} was stopped; nothing was changed", path.display());
+        return Err(Box::new(ToolOutput::error(stopped)));
     }
     let bytes = old.as_ref().map_or_else(|| content.as_bytes().to_vec(), |old| old.like(content));
     let warning =
         stale::warning(cx, path, old.as_ref().map(|old| &old.metadata), Extent::Whole, target.strayed);
-    let (dirs_created, metadata) = match atomic::replace(path, &bytes) {
-        Ok(replaced) => replaced,
-        Err(error) => return write_failed(path, &error),
-    };
+    let (dirs_created, metadata) =
+        atomic::replace(path, &bytes).map_err(|error| Box::new(write_failed(path, &error)))?;
     stale::note_write(cx, path, &metadata, Extent::Whole);
     let mut fields = Map::new();
     fields.insert("bytes_written".into(), bytes.len().into());
     fields.insert("resolved_path".into(), path.display().to_string().into());
     fields.insert("files_modified".into(), json!([path.display().to_string()]));
     put_some(&mut fields, "dirs_created", dirs_created.then_some(true));
-    put_some(&mut fields, "lint", (lint == Syntax::Good).then(|| json!({ "status": "ok" })));
     put_some(&mut fields, "_warning", warning);
     let before = old.as_ref().map_or(Some(""), |old| old.text.as_deref());
     let shown = before
         .filter(|_| content.len() <= MAX_DIFFED)
         .map(|before| diff::unified(before, content, &cx.workspace.shown(path)))
         .map(|diff| cx.services.redactor.redact_file_content(&diff).0.into_owned());
-    ToolOutput::done(Value::Object(fields))
+    let output = ToolOutput::done(Value::Object(fields))
         .summed_up(format!("{} bytes", bytes.len()))
-        .with_diff(shown.filter(|diff| !diff.is_empty()))
+        .with_diff(shown.filter(|diff| !diff.is_empty()));
+    // The old text of a large file is not at hand: then all errors count as new.
+    let before = old.and_then(|old| old.text);
+    Ok((output, Linted::new(path.clone(), before, LineEnding::Lf.apply(content))))
 }
 
 /// The file that is about to be replaced.

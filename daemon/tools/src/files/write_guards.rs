@@ -16,6 +16,11 @@ pub(super) fn refusal(text: &str) -> Option<String> {
                 .to_owned(),
         );
     }
+    refusal_but_marks(text)
+}
+
+/// The same for a text whose marks are looked at elsewhere.
+pub(super) fn refusal_but_marks(text: &str) -> Option<String> {
     if text.contains(UNCHANGED) {
         return Some("this is the notice that a file has not changed, not the file's content".to_owned());
     }

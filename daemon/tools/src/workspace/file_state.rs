@@ -133,6 +133,13 @@ impl FileState {
         self.patch_failures.retain(|failed, _| failed != path);
     }
 
+    /// This session took the file away.
+    pub(crate) fn note_removed(&mut self, path: &Path) {
+        self.delivered.retain(|key, _| key.path != path);
+        self.seen.retain(|seen, _| seen != path);
+        self.patch_failures.retain(|failed, _| failed != path);
+    }
+
     /// The model no longer has what it read: it may read everything again.
     pub(crate) fn forget_delivered(&mut self) {
         self.delivered.clear();

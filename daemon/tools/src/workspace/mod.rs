@@ -5,9 +5,10 @@ mod file_state;
 mod ledger;
 mod paths;
 mod stamp;
+mod turns;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{ClientEnv, SessionId};
 use hermes_runtime::SessionKey;
@@ -17,6 +18,7 @@ pub use ledger::FileLedger;
 pub(crate) use paths::real_path;
 pub use paths::{PathError, ResolvedPath};
 pub(crate) use stamp::Stamp;
+pub(crate) use turns::{Turn, Turns};
 
 /// What a session's workspace is made of.
 #[derive(Debug, Clone)]
@@ -40,6 +42,7 @@ pub struct Workspace {
     // Short sections without I/O and without `.await`: std locks.
     cwd: Mutex<PathBuf>,
     files: Mutex<FileState>,
+    turns: Arc<Turns>,
 }
 
 impl Workspace {
@@ -55,6 +58,7 @@ impl Workspace {
             user_home: input.user_home,
             client_env: input.client_env,
             files: Mutex::default(),
+            turns: Arc::default(),
         }
     }
 
@@ -115,6 +119,11 @@ impl Workspace {
     /// files are read anew instead of being called unchanged.
     pub fn forget_reads(&self) {
         self.files().forget_delivered();
+    }
+
+    /// The place of a call that begins now, behind those that began before.
+    pub(crate) fn take_turn(&self) -> Arc<Turn> {
+        Arc::new(self.turns.take())
     }
 
     pub(crate) fn files(&self) -> MutexGuard<'_, FileState> {

@@ -1,9 +1,10 @@
 //! Where an edit belongs and what it makes of the file: pure, on the file's bytes.
-//!
-//! Matching is exact but for line endings: the model never sees carriage returns, so CR LF and LF
-//! compare equal, and what is written has the file's own ending.
 
 use super::super::text::LineEnding;
+use super::adapt::{self, Region};
+use super::flat::Flat;
+use super::guess::{Guess, guess};
+use super::ladder::{self, Matched, Place, Strategy, Wanted};
 
 /// One edit of a file.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +17,18 @@ pub(crate) struct Edit<'a> {
 /// What an edit comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Edited {
-    /// The new content, and the lines at which it differs.
-    Changed { content: Vec<u8>, lines: Vec<usize> },
+    /// The new content, the lines at which it differs, and how they were found.
+    Changed { content: Vec<u8>, lines: Vec<usize>, strategy: Strategy },
     /// The file already is as the edit would make it.
     AlreadyApplied { line: usize },
     /// `old` is there more than once.
-    Ambiguous { lines: Vec<usize> },
+    Ambiguous { lines: Vec<usize>, strategy: Strategy },
+    /// `old` has quotes behind backslashes that the file does not have.
+    EscapeDrift { line: usize },
+    /// Something alike begins at `line`, but the lines `differ` are not what the edit takes them for.
+    Unproved { line: usize, differ: Vec<usize> },
+    /// Several places are equally alike.
+    AlikeInSeveral { lines: Vec<usize> },
     /// `old` is not there; the line of the only place where `new` is, if there is one.
     NotFound { new_at: Option<usize> },
 }
@@ -29,191 +36,163 @@ pub(crate) enum Edited {
 /// Non-blank characters from which a text is long enough that finding it proves something.
 const PROOF_CHARS: usize = 16;
 
+/// Quotes behind backslashes, as they appear when a text was escaped once too often.
+pub(crate) const ESCAPED_QUOTES: [&str; 2] = ["\\'", "\\\""];
+
 /// Applies `edit` to `content`. `old` is not empty and differs from `new`.
 pub(crate) fn apply(content: &[u8], edit: Edit<'_>) -> Edited {
     let flat = Flat::of(content);
-    let old = edit.old.replace("\r\n", "\n");
-    let new = edit.new.replace("\r\n", "\n");
-    let places = find_all(&flat.bytes, old.as_bytes());
-    if places.is_empty() {
-        let there = find_all(&flat.bytes, new.as_bytes());
-        let only = match there.as_slice() {
-            [only] => Some(flat.line_at(*only)),
-            _ => None,
-        };
-        return match only {
-            Some(line) if proves(&new) => Edited::AlreadyApplied { line },
-            new_at => Edited::NotFound { new_at },
-        };
+    let (old, new) = (edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n"));
+    let wanted = Wanted { old: &old, new: &new, whole_lines: false };
+    if let Some(matched) = ladder::exact(&flat, wanted) {
+        return put(content, &flat, &matched, edit.everywhere);
     }
-    if places.len() > 1 && !edit.everywhere {
-        return Edited::Ambiguous { lines: places.iter().map(|at| flat.line_at(*at)).collect() };
+    // The text that was to come stands there, and the old one is gone: sent twice. A tolerant rung must not
+    // find the old one somewhere else now.
+    let new_at = only_line(&flat, ladder::exact(&flat, wanted.reversed()));
+    if let Some(line) = new_at.filter(|_| proves(&new)) {
+        return Edited::AlreadyApplied { line };
     }
-    // An insertion that keeps `old` and was sent twice: `old` stands inside `new` already.
-    let open: Vec<usize> =
-        places.iter().copied().filter(|at| !stands_inside(&flat.bytes, *at, &old, &new)).collect();
-    let Some(_) = open.first() else {
-        return Edited::AlreadyApplied { line: places.first().map_or(1, |at| flat.line_at(*at)) };
-    };
-    let replacement =
-        if flat.dropped.is_empty() { edit.new.to_owned() } else { LineEnding::of(content).apply(&new) };
-    let mut out = Vec::with_capacity(content.len() + replacement.len());
-    let mut copied = 0;
-    for at in &open {
-        let (from, to) = (flat.original(*at), flat.original(at + old.len()));
-        out.extend_from_slice(content.get(copied..from).unwrap_or_default());
-        out.extend_from_slice(replacement.as_bytes());
-        copied = to;
+    if let Some(matched) = ladder::tolerant(&flat, wanted) {
+        return put(content, &flat, &matched, edit.everywhere);
     }
-    out.extend_from_slice(content.get(copied..).unwrap_or_default());
-    Edited::Changed { content: out, lines: open.iter().map(|at| flat.line_at(*at)).collect() }
+    if let Some(line) = drifted(&flat, wanted) {
+        return Edited::EscapeDrift { line };
+    }
+    let again = ladder::tolerant(&flat, wanted.reversed());
+    let new_tolerant = only_line(&flat, again.filter(|matched| matched.strategy == Strategy::LineTrimmed));
+    if let Some(line) = new_tolerant.filter(|_| proves(&new)) {
+        return Edited::AlreadyApplied { line };
+    }
+    if edit.everywhere {
+        return Edited::NotFound { new_at };
+    }
+    match guess(&flat, wanted) {
+        Guess::Nothing => Edited::NotFound { new_at },
+        Guess::Proved(matched) => put(content, &flat, &matched, false),
+        Guess::Unproved { line, differ } => Edited::Unproved { line, differ },
+        Guess::Several { lines } => Edited::AlikeInSeveral { lines },
+    }
 }
 
-fn proves(text: &str) -> bool {
+impl Wanted<'_> {
+    /// The question whether the edit was made already.
+    pub(crate) fn reversed(self) -> Self {
+        Self { old: self.new, new: self.old, ..self }
+    }
+}
+
+fn only_line(flat: &Flat<'_>, matched: Option<Matched>) -> Option<usize> {
+    match matched?.places.as_slice() {
+        [only] => Some(flat.line_at(only.from)),
+        _ => None,
+    }
+}
+
+/// Whether a text is long enough that finding it proves something.
+pub(crate) fn proves(text: &str) -> bool {
     text.chars().filter(|c| !c.is_whitespace()).count() >= PROOF_CHARS
 }
 
-/// Places of `needle`, not overlapping.
-fn find_all(haystack: &[u8], needle: &[u8]) -> Vec<usize> {
-    if needle.is_empty() {
-        return Vec::new();
+/// Where the text would stand if its quotes had no backslashes.
+pub(crate) fn drifted(flat: &Flat<'_>, wanted: Wanted<'_>) -> Option<usize> {
+    let plain = wanted.old.replace("\\'", "'").replace("\\\"", "\"");
+    if plain == wanted.old {
+        return None;
     }
-    memchr::memmem::find_iter(haystack, needle).collect()
+    let wanted = Wanted { old: &plain, ..wanted };
+    let matched = ladder::exact(flat, wanted).or_else(|| ladder::tolerant(flat, wanted))?;
+    matched.places.first().map(|place| flat.line_at(place.from))
 }
 
-/// Whether the `old` at `at` is the part of a `new` that already stands around it.
-fn stands_inside(content: &[u8], at: usize, old: &str, new: &str) -> bool {
-    if new.len() <= old.len() {
-        return false;
-    }
-    find_all(new.as_bytes(), old.as_bytes()).into_iter().any(|within| {
-        at.checked_sub(within)
-            .and_then(|start| content.get(start..start + new.len()))
-            .is_some_and(|around| around == new.as_bytes())
+/// Whether quotes behind backslashes are in both texts and not in the file.
+pub(crate) fn has_drifted(matched: &Matched, region: &[u8]) -> bool {
+    ESCAPED_QUOTES.iter().any(|quote| {
+        matched.old.contains(quote)
+            && matched.new.contains(quote)
+            && memchr::memmem::find(region, quote.as_bytes()).is_none()
     })
 }
 
-/// The content with LF line ends, and the way back.
-struct Flat<'a> {
-    bytes: std::borrow::Cow<'a, [u8]>,
-    /// Offsets in `bytes` of line feeds that had a carriage return before them.
-    dropped: Vec<usize>,
+/// What stands in place of `place`, with LF line ends.
+pub(crate) fn fitted(content: &[u8], flat: &Flat<'_>, matched: &Matched, place: Place) -> Vec<u8> {
+    let own = content.get(flat.original(place.from)..flat.original(place.to)).unwrap_or_default();
+    let region = Region {
+        text: flat.get(place.from, place.to),
+        whole_first_line: flat.line_start(place.from) == place.from,
+        has_returns: own.contains(&b'\r'),
+    };
+    adapt::replacement(matched, region)
 }
 
-impl<'a> Flat<'a> {
-    fn of(content: &'a [u8]) -> Self {
-        let mut bytes = Vec::new();
-        let mut dropped = Vec::new();
-        let mut copied = 0;
-        for at in memchr::memmem::find_iter(content, b"\r\n") {
-            bytes.extend_from_slice(content.get(copied..at).unwrap_or_default());
-            dropped.push(bytes.len());
-            copied = at + 1;
+fn put(content: &[u8], flat: &Flat<'_>, matched: &Matched, everywhere: bool) -> Edited {
+    let line_of = |place: &Place| flat.line_at(place.from);
+    if matched.places.len() > 1 && !everywhere {
+        let lines = matched.places.iter().map(line_of).collect();
+        return Edited::Ambiguous { lines, strategy: matched.strategy };
+    }
+    let first = matched.places.first().map_or(1, line_of);
+    let mut out = Vec::with_capacity(content.len() + matched.new.len());
+    let mut copied = 0;
+    let mut lines = Vec::new();
+    let mut passed = 0;
+    for place in &matched.places {
+        let region = flat.get(place.from, place.to);
+        if matched.strategy != Strategy::Exact && has_drifted(matched, region) {
+            return Edited::EscapeDrift { line: line_of(place) };
         }
-        if dropped.is_empty() {
-            return Self { bytes: content.into(), dropped };
+        let replacement = fitted(content, flat, matched, *place);
+        let overlaps = place.from < passed;
+        // An insertion that keeps `old` and was sent twice: `old` stands inside `new` already.
+        if overlaps || replacement == region || stands_inside(&flat.bytes, *place, region, &replacement) {
+            continue;
         }
-        bytes.extend_from_slice(content.get(copied..).unwrap_or_default());
-        Self { bytes: bytes.into(), dropped }
+        passed = place.to;
+        let (from, to) = (flat.original(place.from), flat.original(place.to));
+        out.extend_from_slice(content.get(copied..from).unwrap_or_default());
+        out.extend_from_slice(&in_the_files_way(content, flat, replacement));
+        copied = to;
+        lines.push(line_of(place));
     }
+    if lines.is_empty() {
+        return Edited::AlreadyApplied { line: first };
+    }
+    out.extend_from_slice(content.get(copied..).unwrap_or_default());
+    Edited::Changed { content: out, lines, strategy: matched.strategy }
+}
 
-    /// Offset in the original of the byte at `at`. A line end begins at its carriage return, so that a match
-    /// that ends before one leaves all of it.
-    fn original(&self, at: usize) -> usize {
-        at + self.dropped.partition_point(|drop| *drop < at)
+/// With the line ends of most lines of the file.
+pub(crate) fn in_the_files_way(content: &[u8], flat: &Flat<'_>, text: Vec<u8>) -> Vec<u8> {
+    if flat.is_plain() || LineEnding::of(content) == LineEnding::Lf {
+        return text;
     }
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\n") {
+            Some(body) => {
+                out.extend_from_slice(body);
+                out.extend_from_slice(b"\r\n");
+            }
+            None => out.extend_from_slice(line),
+        }
+    }
+    out
+}
 
-    fn line_at(&self, at: usize) -> usize {
-        let before = self.bytes.get(..at).unwrap_or_default();
-        memchr::memchr_iter(b'\n', before).count() + 1
+/// Whether the part at `place` is already a part of `replacement`, which stands around it.
+pub(crate) fn stands_inside(content: &[u8], place: Place, region: &[u8], replacement: &[u8]) -> bool {
+    if region.is_empty() || replacement.len() <= region.len() {
+        return false;
     }
+    memchr::memmem::find_iter(replacement, region).any(|within| {
+        place
+            .from
+            .checked_sub(within)
+            .and_then(|start| content.get(start..start + replacement.len()))
+            .is_some_and(|around| around == replacement)
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn edit<'a>(old: &'a str, new: &'a str) -> Edit<'a> {
-        Edit { old, new, everywhere: false }
-    }
-
-    fn changed(content: &[u8], edit: Edit<'_>) -> Vec<u8> {
-        match apply(content, edit) {
-            Edited::Changed { content, .. } => content,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn one_place_is_replaced() {
-        assert_eq!(changed(b"a\nb\nc\n", edit("b\n", "x\ny\n")), b"a\nx\ny\nc\n");
-        assert_eq!(changed(b"a\xffb", edit("b", "c")), b"a\xffc");
-        assert_eq!(changed(b"abc", edit("b", "")), b"ac");
-    }
-
-    #[test]
-    fn several_places_are_named_or_all_replaced() {
-        let text = b"x = 1\ny\nx = 1\n";
-        assert_eq!(apply(text, edit("x = 1", "x = 2")), Edited::Ambiguous { lines: vec![1, 3] });
-        let all = Edit { everywhere: true, ..edit("x = 1", "x = 2") };
-        assert_eq!(
-            apply(text, all),
-            Edited::Changed { content: b"x = 2\ny\nx = 2\n".to_vec(), lines: vec![1, 3] }
-        );
-    }
-
-    #[test]
-    fn carriage_returns_stay() {
-        let text = b"one\r\ntwo\r\nthree\r\n";
-        assert_eq!(changed(text, edit("one\ntwo", "1\n2\n2b")), b"1\r\n2\r\n2b\r\nthree\r\n");
-        assert_eq!(changed(text, edit("two\n", "")), b"one\r\nthree\r\n");
-        assert_eq!(changed(text, edit("\ntwo", "")), b"one\r\nthree\r\n");
-        assert_eq!(changed(text, edit("two\r\n", "2\r\n")), b"one\r\n2\r\nthree\r\n");
-        // Mixed endings: what is written has the ending of most lines.
-        assert_eq!(changed(b"a\r\nb\nc\r\n", edit("a\nb\nc", "a\nc")), b"a\r\nc\r\n");
-    }
-
-    #[test]
-    fn a_patch_that_was_sent_twice_does_not_double_its_text() {
-        let add = edit("use std::fmt;\n", "use std::fmt;\nuse std::io;\n");
-        let once = changed(b"use std::fmt;\nfn main() {}\n", add);
-        assert_eq!(apply(&once, add), Edited::AlreadyApplied { line: 1 });
-        let rename = edit("fn old_name(value: u32)", "fn new_name(value: u32)");
-        let once = changed(b"// x\nfn old_name(value: u32) {}\n", rename);
-        assert_eq!(apply(&once, rename), Edited::AlreadyApplied { line: 2 });
-    }
-
-    #[test]
-    fn a_short_text_elsewhere_proves_nothing() {
-        assert_eq!(apply(b"a\n}\n", edit("missing", "}")), Edited::NotFound { new_at: Some(2) });
-        assert_eq!(apply(b"a\n", edit("missing", "")), Edited::NotFound { new_at: None });
-        let twice = "the very same long line\nthe very same long line\n";
-        assert_eq!(
-            apply(twice.as_bytes(), edit("missing", "the very same long line")),
-            Edited::NotFound { new_at: None },
-        );
-    }
-
-    #[test]
-    fn replacing_everywhere_leaves_what_is_done_alone() {
-        let all = Edit { everywhere: true, ..edit("a", "ab") };
-        assert_eq!(changed(b"a ab a", all), b"ab ab ab");
-    }
-
-    proptest! {
-        // Away from the place of the edit every byte stays, whatever the line endings.
-        #[test]
-        fn only_the_place_changes(
-            before in proptest::collection::vec(prop_oneof!["[a-z]{0,4}\n", "[a-z]{0,4}\r\n"], 0..8),
-            after in proptest::collection::vec(prop_oneof!["[a-z]{0,4}\n", "[a-z]{0,4}\r\n"], 0..8),
-        ) {
-            let (before, after) = (before.concat(), after.concat());
-            let content = format!("{before}OLD{after}");
-            let got = changed(content.as_bytes(), edit("OLD", "NEW"));
-            prop_assert_eq!(got, format!("{before}NEW{after}").into_bytes());
-        }
-    }
-}
+#[path = "edit_tests.rs"]
+mod tests;

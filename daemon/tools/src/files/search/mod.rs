@@ -103,21 +103,41 @@ impl Tool for SearchFiles {
             Err(problem) => return ToolOutput::error(problem),
         };
         let signature = format!("{arguments}{}", root.display());
-        let in_a_row = cx.workspace.files().note_search(signature);
-        if in_a_row > WARN_AT {
-            return ToolOutput::error(format!(
-                "the same search {in_a_row} times in a row: use its result, or search for something else"
-            ));
+        // Only when nothing runs beside it is it known by now that it is a repetition, and need not be done.
+        let known = cx.turn.has_come().then(|| note(cx, signature.clone()));
+        if let Some(Err(refusal)) = known {
+            return *refusal;
         }
         let stop = Stop { cancel: cx.cancel.clone(), until: Instant::now() + TIME_LIMIT };
         let inner = cx.clone();
         let output = cx.blocking("search_files", move || search(&inner, &root, &arguments, &stop)).await;
-        if in_a_row < WARN_AT {
-            return output;
+        let noted = match known {
+            Some(noted) => noted,
+            None if cx.turn_has_come().await => note(cx, signature),
+            None => return ToolOutput::error("the search was stopped"),
+        };
+        match noted {
+            Ok(in_a_row) if in_a_row >= WARN_AT => output.with(
+                "_warning",
+                format!("the same search {in_a_row} times in a row; the next time is refused"),
+            ),
+            Ok(_) => output,
+            Err(refusal) => *refusal,
         }
-        output
-            .with("_warning", format!("the same search {in_a_row} times in a row; the next time is refused"))
     }
+}
+
+/// Notes a search, in the order of the calls. Gives how often it came in a row, or refuses it.
+fn note(cx: &ToolCx, signature: String) -> Result<u32, Box<ToolOutput>> {
+    let in_a_row = cx.workspace.files().note_search(signature);
+    // The later ones need not wait for its end.
+    cx.turn.pass();
+    if in_a_row > WARN_AT {
+        return Err(Box::new(ToolOutput::error(format!(
+            "the same search {in_a_row} times in a row: use its result, or search for something else"
+        ))));
+    }
+    Ok(in_a_row)
 }
 
 fn root_of(arguments: &Value) -> &str {

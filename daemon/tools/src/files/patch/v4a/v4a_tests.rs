@@ -1,0 +1,1 @@
+//! Tests of V4A patches through the dispatcher.
