@@ -56,7 +56,7 @@ pub fn closing_rows(rows: &[Arc<Message>], closing: &Closing<'_>, at: Instant) -
     let mut out: Vec<Message> = open.iter().map(|call| recovered_result(call, cause, at)).collect();
     let text = match closing {
         Closing::Delivered { text, .. } if !text.trim().is_empty() => (*text).to_owned(),
-        _ if last.role == Role::User => fill(prompts::UNANSWERED, &[("cause", words(cause))]),
+        _ if last.role == Role::User => fill(prompts::UNANSWERED, &[("cause", cause.words())]),
         Closing::Delivered { .. } | Closing::Interrupted(_) => note(cause, &open),
     };
     out.push(Message {
@@ -91,7 +91,7 @@ fn recovered_result(call: &ToolCall, cause: InterruptCause, at: Instant) -> Mess
         EffectDisposition::None => prompts::STUB_NONE,
         EffectDisposition::Done | EffectDisposition::Unknown => prompts::STUB_UNKNOWN,
     };
-    let error = fill(template, &[("cause", words(cause))]);
+    let error = fill(template, &[("cause", cause.words())]);
     let content = serde_json::json!({ "error": error, "effect": effect.as_str() }).to_string();
     Message { effect: Some(effect), ..Message::tool_result(call, content, at) }
 }
@@ -105,7 +105,7 @@ fn note(cause: InterruptCause, open: &[&ToolCall]) -> String {
     };
     let calls = list(EffectDisposition::Unknown, prompts::INTERRUPTED_UNKNOWN)
         + &list(EffectDisposition::None, prompts::INTERRUPTED_NONE);
-    fill(prompts::INTERRUPTED, &[("cause", words(cause)), ("calls", &calls)])
+    fill(prompts::INTERRUPTED, &[("cause", cause.words()), ("calls", &calls)])
 }
 
 fn preview(call: &ToolCall) -> String {
@@ -113,20 +113,6 @@ fn preview(call: &ToolCall) -> String {
     let kept = head(&arguments, PREVIEW_CHARS);
     let more = if kept.len() < arguments.len() { "…" } else { "" };
     format!("`{}` {kept}{more}", call.name)
-}
-
-/// The cause in words that fit after "interrupted:".
-fn words(cause: InterruptCause) -> &'static str {
-    match cause {
-        InterruptCause::UserStop => "the user stopped it",
-        InterruptCause::NewMessage => "a new message came",
-        InterruptCause::ClientDisconnect => "the client went away",
-        InterruptCause::Watchdog => "it made no progress",
-        InterruptCause::Deadline => "its time was over",
-        InterruptCause::Shutdown => "the daemon was shut down",
-        InterruptCause::Restart => "the daemon ended while it ran",
-        InterruptCause::Inactivity => "nothing happened for too long",
-    }
 }
 
 #[cfg(test)]

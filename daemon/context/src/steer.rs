@@ -17,13 +17,18 @@ pub fn steer_block(text: &str) -> String {
 
 /// Makes look-alikes of the tag in a tool's output harmless, whatever their case.
 pub fn defang_steer(text: &str) -> Cow<'_, str> {
+    defang(text, NAME, DEFANGED)
+}
+
+/// Writes `harmless` wherever `name` stands in `text`, whatever its case.
+pub(crate) fn defang<'a>(text: &'a str, name: &str, harmless: &str) -> Cow<'a, str> {
     let mut out = String::new();
     let mut rest = text;
-    while let Some(at) = find_ignoring_case(rest, NAME)
-        && let (Some(before), Some(after)) = (rest.get(..at), rest.get(at + NAME.len()..))
+    while let Some(at) = find_ignoring_case(rest, name)
+        && let (Some(before), Some(after)) = (rest.get(..at), rest.get(at + name.len()..))
     {
         out.push_str(before);
-        out.push_str(DEFANGED);
+        out.push_str(harmless);
         rest = after;
     }
     if out.is_empty() {

@@ -74,7 +74,7 @@ pub struct SessionInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedInput {
     pub id: String,
-    /// `queue` or `steer`.
+    /// `queue` or `steer`; `notice` for one that a background process sent.
     pub mode: &'static str,
     /// `pending` or `delivered`.
     pub state: &'static str,

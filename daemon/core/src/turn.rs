@@ -33,6 +33,20 @@ impl InterruptCause {
             Self::Inactivity => "inactivity",
         }
     }
+
+    /// The cause in words that fit after "interrupted:".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::UserStop => "the user stopped it",
+            Self::NewMessage => "a new message came",
+            Self::ClientDisconnect => "the client went away",
+            Self::Watchdog => "it made no progress",
+            Self::Deadline => "its time was over",
+            Self::Shutdown => "the daemon was shut down",
+            Self::Restart => "the daemon ended while it ran",
+            Self::Inactivity => "nothing happened for too long",
+        }
+    }
 }
 
 /// Why a turn ended: one variant per documented ending. There is no "unknown".
@@ -220,6 +234,8 @@ pub struct TurnResult {
     pub model_s: f64,
     pub tools_s: f64,
     pub cleanup_errors: Vec<String>,
+    /// Why the guardrail ended it: action, code, message, `tool_name`, count, signature.
+    pub guardrail: Option<crate::json::Json>,
 }
 
 impl TurnResult {

@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use hermes_core::{EventPayload, PromptId, SessionId, TurnId};
 use hermes_runtime::{ApprovalScope, Secret};
 use hermes_tools::{ApproveAnswer, ApproveRequest, Ask, Question, QuestionAnswer, SudoRequest};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::PendingPrompt;
@@ -23,8 +24,12 @@ const APPROVAL: &str = "approval";
 const CLARIFY: &str = "clarify";
 /// The password that a command's `sudo` wants.
 const SUDO: &str = "sudo";
+/// Characters of a reason that the model is told.
+const REASON_CHARS: usize = 2_000;
 /// The answer that refuses; a reason may follow it after a blank.
 const DENY: &str = "deny";
+/// How often watchers and watchdogs hear that the turn waits for a person (spec 40 §8.7).
+const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How long a person may look for their password (spec 40 §6.1).
 const SUDO_TIMEOUT: Duration = Duration::from_secs(45);
 
@@ -48,12 +53,32 @@ struct OpenPrompt {
     session_id: SessionId,
     prompt: PendingPrompt,
     reply: oneshot::Sender<Reply>,
+    /// Whether somebody is there who can answer.
+    attended: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
 struct Reply {
     answer: String,
     by: String,
+}
+
+impl Inner {
+    /// Whether a watcher of the session can answer prompts of this kind.
+    fn can_answer(&self, session_id: &SessionId, kind: &str) -> bool {
+        let watchers = self.answerers.get(session_id);
+        watchers.is_some_and(|watchers| {
+            watchers.iter().any(|(_, kinds)| kinds.iter().any(|known| known == kind))
+        })
+    }
+
+    /// Lets the session's open prompts know whether somebody is there.
+    fn count_again(&self, session_id: &SessionId) {
+        for open in self.open.iter().filter(|open| open.session_id == *session_id) {
+            let attended = self.can_answer(session_id, open.prompt.kind);
+            open.attended.send_if_modified(|was| std::mem::replace(was, attended) != attended);
+        }
+    }
 }
 
 impl PromptBroker {
@@ -71,6 +96,7 @@ impl PromptBroker {
         let id = inner.next_watcher;
         if !can_answer.is_empty() {
             inner.answerers.entry(session_id.clone()).or_default().push((id, can_answer));
+            inner.count_again(session_id);
         }
         id
     }
@@ -82,7 +108,13 @@ impl PromptBroker {
             if watchers.is_empty() {
                 inner.answerers.remove(session_id);
             }
+            inner.count_again(session_id);
         }
+    }
+
+    /// Ends all questions of a session that closes; each counts as a no.
+    pub(crate) fn close_session(&self, session_id: &SessionId) {
+        self.lock().open.retain(|open| open.session_id != *session_id);
     }
 
     /// Gives the answer; `false` when the question is gone. The first answer wins.
@@ -99,7 +131,7 @@ impl PromptBroker {
             .iter()
             .position(|open| open.session_id == *session_id && open.prompt.request_id == *request_id);
         let Some(index) = found else { return false };
-        let open = inner.open.swap_remove(index);
+        let open = inner.open.remove(index);
         open.reply.send(Reply { answer: answer.to_owned(), by: by.to_owned() }).is_ok()
     }
 
@@ -119,16 +151,16 @@ impl PromptBroker {
         &self,
         session_id: &SessionId,
         prompt: PendingPrompt,
-    ) -> Option<(Arc<SessionStream>, oneshot::Receiver<Reply>)> {
+    ) -> Option<PutUp> {
         let mut inner = self.lock();
-        let watchers = inner.answerers.get(session_id)?;
-        if !watchers.iter().any(|(_, kinds)| kinds.iter().any(|kind| kind == prompt.kind)) {
+        if !inner.can_answer(session_id, prompt.kind) {
             return None;
         }
         let stream = inner.streams.get(session_id)?.upgrade()?;
         let (reply, answer) = oneshot::channel();
-        inner.open.push(OpenPrompt { session_id: session_id.clone(), prompt, reply });
-        Some((stream, answer))
+        let (attended, attendance) = watch::channel(true);
+        inner.open.push(OpenPrompt { session_id: session_id.clone(), prompt, reply, attended });
+        Some(PutUp { stream, answer, attendance })
     }
 
     fn take_down(&self, request_id: &PromptId) {
@@ -140,6 +172,13 @@ impl PromptBroker {
     }
 }
 
+/// A question that is up.
+struct PutUp {
+    stream: Arc<SessionStream>,
+    answer: oneshot::Receiver<Reply>,
+    attendance: watch::Receiver<bool>,
+}
+
 /// A prompt on its way to its answer.
 struct Asking<'a> {
     session_id: &'a SessionId,
@@ -147,6 +186,8 @@ struct Asking<'a> {
     prompt: PendingPrompt,
     event: EventPayload,
     timeout: Duration,
+    /// How long it stays open, at most, once the last person who could answer has left.
+    alone: Duration,
 }
 
 /// How a prompt ended.
@@ -154,6 +195,14 @@ enum Asked {
     Answered(String),
     TimedOut,
     Nobody,
+}
+
+/// How the waiting for it ended.
+enum Waited {
+    Reply(Reply),
+    TimeOver,
+    Interrupted,
+    SessionClosed,
 }
 
 impl PromptBroker {
@@ -165,23 +214,65 @@ impl PromptBroker {
         cancel: &CancellationToken,
         shown: impl Fn(&str) -> String,
     ) -> Asked {
-        let Asking { session_id, turn_id, prompt, event, timeout } = asking;
+        let Asking { session_id, turn_id, prompt, event, timeout, alone } = asking;
         let request_id = prompt.request_id.clone();
-        let Some((stream, answer)) = self.put_up(session_id, prompt) else { return Asked::Nobody };
+        let Some(up) = self.put_up(session_id, prompt) else { return Asked::Nobody };
+        let stream = Arc::clone(&up.stream);
+        // Also when the caller goes away, nothing is left that could be answered.
+        let _down = TakeDown { broker: self, request_id: request_id.clone() };
         stream.emit(Some(turn_id), event);
-        let reply = tokio::select! {
-            reply = answer => reply.ok(),
-            () = tokio::time::sleep(timeout) => None,
-            () = cancel.cancelled() => None,
-        };
-        self.take_down(&request_id);
-        let (by, decision, asked) = match reply {
-            Some(Reply { answer, by }) => (by, shown(&answer), Asked::Answered(answer)),
-            None if cancel.is_cancelled() => ("interrupt".to_owned(), DENY.to_owned(), Asked::TimedOut),
-            None => ("timeout".to_owned(), "timeout".to_owned(), Asked::TimedOut),
+        let (by, decision, asked) = match wait(up, turn_id, timeout, alone, cancel).await {
+            Waited::Reply(Reply { answer, by }) => (by, shown(&answer), Asked::Answered(answer)),
+            Waited::TimeOver => ("timeout".to_owned(), "timeout".to_owned(), Asked::TimedOut),
+            Waited::Interrupted => ("interrupt".to_owned(), DENY.to_owned(), Asked::TimedOut),
+            Waited::SessionClosed => ("session_end".to_owned(), DENY.to_owned(), Asked::TimedOut),
         };
         stream.emit(Some(turn_id), EventPayload::PromptResolved { request_id, by, decision });
         asked
+    }
+}
+
+/// Takes a question down when it is dropped.
+struct TakeDown<'a> {
+    broker: &'a PromptBroker,
+    request_id: PromptId,
+}
+
+impl Drop for TakeDown<'_> {
+    fn drop(&mut self) {
+        self.broker.take_down(&self.request_id);
+    }
+}
+
+/// Waits for the answer. While nobody is there who could give it, the time is short; who comes back in time can
+/// still answer.
+async fn wait(
+    up: PutUp,
+    turn_id: &TurnId,
+    timeout: Duration,
+    alone: Duration,
+    cancel: &CancellationToken,
+) -> Waited {
+    let PutUp { stream, mut answer, mut attendance } = up;
+    let began = Instant::now();
+    let deadline = began + timeout;
+    let mut left_alone: Option<Instant> = None;
+    let mut heartbeat = tokio::time::interval_at(began + HEARTBEAT, HEARTBEAT);
+    loop {
+        let until = left_alone.map_or(deadline, |alone| alone.min(deadline));
+        tokio::select! {
+            biased;
+            reply = &mut answer => return reply.map_or(Waited::SessionClosed, Waited::Reply),
+            () = cancel.cancelled() => return Waited::Interrupted,
+            () = tokio::time::sleep_until(until) => return Waited::TimeOver,
+            Ok(()) = attendance.changed() => {
+                left_alone = (!*attendance.borrow_and_update()).then(|| Instant::now() + alone);
+            }
+            _ = heartbeat.tick() => {
+                let text = format!("waiting for an answer ({} s)", began.elapsed().as_secs());
+                stream.emit(Some(turn_id), EventPayload::StatusUpdate { kind: "process", text });
+            }
+        }
     }
 }
 
@@ -204,8 +295,9 @@ fn read_approval(answer: &str, widest: ApprovalScope) -> ApproveAnswer {
     {
         return ApproveAnswer::Allow(scope);
     }
-    let reason = answer.strip_prefix(DENY).map(str::trim).filter(|reason| !reason.is_empty());
-    ApproveAnswer::Deny { reason: reason.map(str::to_owned) }
+    let reason = answer.strip_prefix(DENY).filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim);
+    let reason = reason.filter(|reason| !reason.is_empty());
+    ApproveAnswer::Deny { reason: reason.map(|reason| reason.chars().take(REASON_CHARS).collect()) }
 }
 
 #[async_trait]
@@ -227,7 +319,8 @@ impl Ask for PromptBroker {
             choices,
         };
         let (session_id, turn_id) = (&request.session_id, &request.turn_id);
-        let asking = Asking { session_id, turn_id, prompt, event, timeout: request.timeout };
+        let timeout = request.timeout;
+        let asking = Asking { session_id, turn_id, prompt, event, timeout, alone: timeout };
         let shown = |answer: &str| match read_approval(answer, request.widest) {
             ApproveAnswer::Allow(scope) => scope.as_str().to_owned(),
             _ => DENY.to_owned(),
@@ -253,9 +346,9 @@ impl Ask for PromptBroker {
             choices: question.choices,
         };
         let (session_id, turn_id) = (&question.session_id, &question.turn_id);
-        let asking = Asking { session_id, turn_id, prompt, event, timeout: question.timeout };
+        let (timeout, alone) = (question.timeout, question.alone);
+        let asking = Asking { session_id, turn_id, prompt, event, timeout, alone };
         match self.put(asking, cancel, str::to_owned).await {
-            Asked::Answered(answer) if answer.trim().is_empty() => QuestionAnswer::TimedOut,
             Asked::Answered(answer) => QuestionAnswer::Answered(answer),
             Asked::TimedOut => QuestionAnswer::TimedOut,
             Asked::Nobody => QuestionAnswer::Nobody,
@@ -272,7 +365,7 @@ impl Ask for PromptBroker {
         };
         let event = EventPayload::SudoRequest { request_id, command: request.command };
         let (session_id, turn_id) = (&request.session_id, &request.turn_id);
-        let asking = Asking { session_id, turn_id, prompt, event, timeout: SUDO_TIMEOUT };
+        let asking = Asking { session_id, turn_id, prompt, event, timeout: SUDO_TIMEOUT, alone: SUDO_TIMEOUT };
         // Whoever watches learns that it was given, never what it is.
         match self.put(asking, cancel, |_| "given".to_owned()).await {
             Asked::Answered(password) if !password.is_empty() => Some(Secret::from(password)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hermes_core::{Instant, Message, MessageId, PromptId, SessionId, SessionInfo, SessionOptions, TurnId};
+use hermes_core::{EventPayload, Instant, Message, MessageId, PromptId, SessionId, SessionInfo, SessionOptions, TurnId};
 use hermes_state::{ListFilter, ResolveError as ReferenceError, SearchHit, SessionSummary};
 use tokio::sync::broadcast;
 use tracing::{Instrument as _, info, info_span, warn};
@@ -35,7 +35,9 @@ pub struct Engine {
 impl Engine {
     /// Starts an engine; call [`Engine::recover`] before the first input.
     pub fn new(deps: EngineDeps) -> Self {
-        Self { shared: Arc::new(Shared::new(deps)) }
+        let shared = Arc::new(Shared::new(deps));
+        shared.deps.wake.bind(&shared);
+        Self { shared }
     }
 
     /// Closes the turns that an earlier daemon left unfinished, with a result for every open call
@@ -255,6 +257,13 @@ impl Engine {
         status
     }
 
+    /// Tells everyone who watches a live session something that concerns all of them.
+    pub fn notice_all(&self, text: &str) {
+        for handle in self.shared.handles() {
+            handle.stream.emit(None, EventPayload::SessionNotice { text: text.to_owned() });
+        }
+    }
+
     /// Whether a turn runs or waits.
     pub fn busy(&self) -> bool {
         let status = self.status();
@@ -377,10 +386,16 @@ impl Engine {
         let (handle, inbox) = SessionHandle::new(id.clone(), stream);
         handle.activity.last_used.store(self.shared.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         deps.prompts.register(&id, &handle.stream);
+        deps.todos.restore(&id, &history);
+        let something_waits = !queue.is_empty();
         self.shared.live().insert(id.clone(), handle.clone());
         let actor = SessionActor::new(Arc::clone(&self.shared), handle.clone(), facts, history, queue);
         let span = info_span!("session", session = %id);
         deps.tasks.spawn("session", actor.run(inbox).instrument(span));
+        if something_waits {
+            // The mailbox is new, so there is room.
+            let _ = handle.mailbox.try_send(Command::WakeQueue);
+        }
         handle
     }
 

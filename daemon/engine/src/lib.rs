@@ -16,7 +16,9 @@ mod settings;
 mod shared;
 mod stream;
 mod title;
+mod tools;
 mod turn;
+mod wake;
 
 pub use api::{
     AttachInput, Attached, CreateInput, EngineError, EngineStatus, Inflight, InterruptInput, OpenInput,
@@ -28,3 +30,5 @@ pub use engine::Engine;
 pub use settings::{AgentSettings, BusyInputMode, BusySettings, MaxTurns, Unlimited};
 pub use shared::{EngineDeps, LocalTime};
 pub use stream::Watch;
+pub use tools::{ClarifySettings, ConversationTools, TodoLists, tools};
+pub use wake::WakeRelay;

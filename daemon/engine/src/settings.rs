@@ -12,12 +12,15 @@ use serde::{Deserialize, Serialize};
 pub struct AgentSettings {
     /// Most model calls of one turn: a number from 1, or `unlimited`.
     pub max_turns: MaxTurns,
+    /// Seconds that a question of the agent waits in chats; `clarify.timeout` holds on local surfaces.
+    #[schemars(range(min = 1))]
+    pub clarify_timeout: u64,
 }
 
 impl Default for AgentSettings {
     fn default() -> Self {
         const DEFAULT: NonZeroU32 = NonZeroU32::new(90).expect("90 is not zero");
-        Self { max_turns: MaxTurns::Limited(DEFAULT) }
+        Self { max_turns: MaxTurns::Limited(DEFAULT), clarify_timeout: 3_600 }
     }
 }
 

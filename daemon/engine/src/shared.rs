@@ -20,6 +20,8 @@ use crate::broker::PromptBroker;
 use crate::recover;
 use crate::session::{SessionFacts, SessionHandle};
 use crate::stream::StreamCount;
+use crate::tools::TodoLists;
+use crate::wake::WakeRelay;
 
 /// Changes of the session list that a profile-wide watcher may lag behind.
 const CHANGES_BACKLOG: usize = 256;
@@ -48,6 +50,10 @@ pub struct EngineDeps {
     pub offline_facts: OfflineFacts,
     /// The same broker that the tools ask through.
     pub prompts: Arc<PromptBroker>,
+    /// The same lists that the tool `todo` keeps.
+    pub todos: Arc<TodoLists>,
+    /// The same relay that processes speak through; the engine binds it to itself.
+    pub wake: Arc<WakeRelay>,
     pub tasks: Tasks,
     pub epoch: Epoch,
 }
@@ -143,6 +149,7 @@ impl Shared {
         let stored = self.stored(&handle.id).await?;
         let opened = SessionFacts::reopen(self, stored, &SessionOptions::default())?;
         let history = self.transcript(&handle.id).await?;
+        self.deps.todos.restore(&handle.id, &history);
         Ok((opened.facts, history))
     }
 

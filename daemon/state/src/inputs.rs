@@ -75,10 +75,11 @@ impl Db {
         .await
     }
 
-    /// Sessions in which inputs wait, longest waiting first.
+    /// Sessions in which inputs of people wait, longest waiting first. Notices of processes (mode `notice`)
+    /// wait until somebody opens their session.
     pub async fn sessions_with_inputs(&self) -> Result<Vec<SessionId>, StateError> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT session_id FROM inputs GROUP BY session_id ORDER BY min(seq)")?
+            conn.prepare_cached("SELECT session_id FROM inputs WHERE mode <> 'notice' GROUP BY session_id ORDER BY min(seq)")?
                 .query_map([], |row| column::session_id(row, 0))?
                 .filter_map(Result::transpose)
                 .collect()

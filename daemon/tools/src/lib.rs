@@ -3,7 +3,7 @@
 //!
 //! This crate knows a session only by what a call brings with it ([`ToolCx`]). It must not know turns,
 //! models, prompts, the database or any transport. What it needs of rooms above it are the small traits
-//! [`Ask`], [`Hooks`] and [`Checkpoints`]; what it judges with is the policy of `hermes-runtime`.
+//! [`Ask`], [`Wake`] and [`Hooks`]; what it judges with is the policy of `hermes-runtime`.
 //!
 //! Start with [`Tool`], then [`Registry::open_session`], then [`Dispatcher::call`].
 
@@ -23,13 +23,16 @@ mod tool;
 mod workspace;
 
 pub use arguments::{ArgumentError, parse_arguments};
-pub use dispatch::{CallCx, CallResult, Dispatcher, ResultLimits, Segment, TurnGuard};
+pub use dispatch::{
+    Begun, CallCx, CallResult, Dispatcher, GuardrailSettings, GuardrailStop, HardStopAfter, LoopCaps, Patience,
+    ResultLimits, Segment, StopReason, StopSignal, TurnGuard, WarnAfter, Worked,
+};
 pub use files::file_tools;
 pub use names::repair_name;
 pub use output::ToolOutput;
 pub use ports::{
-    ApproveAnswer, ApproveRequest, Ask, Checkpoints, HookCall, HookDecision, HookOutcome, Hooks,
-    NoCheckpoints, NoHooks, NobodyCanAnswer, NobodyWakes, ProcessNotice, Question, QuestionAnswer,
+    ApproveAnswer, ApproveRequest, Ask, HookCall, HookDecision, HookOutcome, Hooks,
+    NoHooks, NobodyCanAnswer, NobodyWakes, ProcessNotice, Question, QuestionAnswer,
     SudoRequest, Wake,
 };
 pub use registry::{RegisterError, Registry, RestoreError, SessionTools, ToolsetChoice};

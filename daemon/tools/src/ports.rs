@@ -70,6 +70,8 @@ pub struct Question {
     /// Answers to choose from; none makes it an open question. Any other answer is allowed too.
     pub choices: Vec<String>,
     pub timeout: Duration,
+    /// How long it stays open, at most, once the last person who could answer has left.
+    pub alone: Duration,
 }
 
 /// What came of it.
@@ -113,8 +115,8 @@ impl Ask for NobodyCanAnswer {
 #[async_trait]
 pub trait Wake: Send + Sync + fmt::Debug {
     /// Gives the session a notice: now when it lives, when it is next opened otherwise. Once a notice's id was
-    /// taken, the same one is not given again.
-    async fn notice(&self, notice: ProcessNotice);
+    /// taken, the same one is not given again. `true` when it is durable: the caller may forget it then.
+    async fn notice(&self, notice: ProcessNotice) -> bool;
 }
 
 /// What a background process has to say.
@@ -122,6 +124,8 @@ pub trait Wake: Send + Sync + fmt::Debug {
 pub struct ProcessNotice {
     /// The session that owns the process, and no other.
     pub session_id: SessionId,
+    /// Who had the process started: a turn that the notice begins has their rights, and no more.
+    pub principal: Principal,
     /// Unique for good: process and occasion.
     pub id: String,
     /// For the model, redacted.
@@ -134,7 +138,9 @@ pub struct NobodyWakes;
 
 #[async_trait]
 impl Wake for NobodyWakes {
-    async fn notice(&self, _: ProcessNotice) {}
+    async fn notice(&self, _: ProcessNotice) -> bool {
+        false
+    }
 }
 
 /// What others see of a call on its way through the pipeline.
@@ -201,20 +207,3 @@ pub struct NoHooks;
 
 #[async_trait]
 impl Hooks for NoHooks {}
-
-/// Keeps what a call is about to change, so that it can be undone. It never blocks or fails a call.
-#[async_trait]
-pub trait Checkpoints: Send + Sync + fmt::Debug {
-    /// Called before the first change to each of `directories` within a turn, and again for later ones:
-    /// the implementor knows what it has kept.
-    async fn keep(&self, turn: &TurnId, directories: &[&Path]);
-}
-
-/// Keeps nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoCheckpoints;
-
-#[async_trait]
-impl Checkpoints for NoCheckpoints {
-    async fn keep(&self, _: &TurnId, _: &[&Path]) {}
-}

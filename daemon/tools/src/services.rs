@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use hermes_core::{Clock, Principal, SessionId, ToolCallId, TurnId};
 use hermes_runtime::{
-    ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Redactor, SecretScope, Tasks, TerminalBackend,
+    ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Processes, Redactor, SecretScope, Snapshots, Tasks, TerminalBackend,
     Verdict,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::ResultLimits;
-use crate::ports::{Ask, Checkpoints, Hooks, Wake};
+use crate::dispatch::{Patience, ResultLimits};
+use crate::ports::{Ask, Hooks, Wake};
 use crate::registry::SessionTools;
 use crate::settings::ToolSettings;
 use crate::tool::OwnedEffect;
-use crate::workspace::{FileLedger, Workspace};
+use crate::workspace::{FileLedger, Turn, Workspace};
 
 /// Services of the process (or of the profile), shared by all calls.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub struct ToolServices {
     pub policy: Policy,
     pub redactor: Redactor,
     pub backend: Arc<dyn TerminalBackend>,
+    pub processes: Processes,
     pub child_env: ChildFacts,
     /// Read when a call begins.
     pub settings: watch::Receiver<Arc<ToolSettings>>,
@@ -34,7 +35,7 @@ pub struct ToolServices {
     pub ask: Arc<dyn Ask>,
     pub wake: Arc<dyn Wake>,
     pub hooks: Arc<dyn Hooks>,
-    pub checkpoints: Arc<dyn Checkpoints>,
+    pub snapshots: Snapshots,
     /// One for the process, whatever else there are several of.
     pub files: Arc<FileLedger>,
     /// Absolute folder for results that are too long for the model, a folder per session below it. Reading
@@ -98,9 +99,34 @@ pub struct ToolCx {
     /// Fires when the call must end: interrupt or deadline.
     pub cancel: CancellationToken,
     pub limits: ResultLimits,
+    /// The session's surface: `cli`, `telegram`, `cron`, …
+    pub platform: Arc<str>,
+    /// Whether a notice that comes after the turn can begin another one (spec 40 §6.2): not in one-shots, jobs
+    /// and stateless calls.
+    pub wakeable: bool,
+    /// See [`ToolCx::while_asking`].
+    pub patience: Patience,
+    /// The call's place among those that work at the same time.
+    pub(crate) turn: Arc<Turn>,
 }
 
 impl ToolCx {
+    /// Waits for a person's answer, with the call's deadline standing still. Every question of a tool to a
+    /// person is awaited through this.
+    pub async fn while_asking<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.patience.while_asking(answer).await
+    }
+
+    /// Waits until all calls that began before this one have noted what the session keeps about them. False
+    /// when the call must end before.
+    pub(crate) async fn turn_has_come(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.turn.come() => true,
+            () = self.cancel.cancelled() => false,
+        }
+    }
+
     /// Runs blocking work on a thread of its own, under `cancel`, which the work must look at. A panic
     /// inside goes on in the caller.
     pub async fn blocking<T: Send + 'static>(

@@ -11,6 +11,9 @@ use serde::Deserialize;
 /// Deadline of a tool that has none of its own (spec 40 §3, step 6).
 const DEFAULT_DEADLINE_S: f64 = 300.0;
 
+/// Time of calls that run at the same time, all of them together (spec 10 §10.3).
+const CONCURRENT_BATCH_S: f64 = 420.0;
+
 /// No deadline is longer (spec 10 §17).
 const ONE_YEAR: Duration = Duration::from_hours(365 * 24);
 
@@ -72,6 +75,8 @@ pub struct AgentToolSettings {
 pub struct ToolTimeouts {
     /// For tools that have no deadline of their own and are not named here.
     pub default: Option<f64>,
+    /// For calls that run at the same time, all of them together.
+    pub concurrent_batch: Option<f64>,
     /// Tool name → its seconds.
     #[serde(flatten)]
     pub tools: BTreeMap<String, Option<f64>>,
@@ -79,7 +84,11 @@ pub struct ToolTimeouts {
 
 impl Default for ToolTimeouts {
     fn default() -> Self {
-        Self { default: Some(DEFAULT_DEADLINE_S), tools: BTreeMap::new() }
+        Self {
+            default: Some(DEFAULT_DEADLINE_S),
+            concurrent_batch: Some(CONCURRENT_BATCH_S),
+            tools: BTreeMap::new(),
+        }
     }
 }
 
@@ -91,6 +100,11 @@ impl ToolTimeouts {
             (None, Some(own)) => Some(own),
             (None, None) => bounded(self.default),
         }
+    }
+
+    /// The deadline of calls that run at the same time; `None` means none.
+    pub fn batch(&self) -> Option<Duration> {
+        bounded(self.concurrent_batch)
     }
 }
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
     Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, PolicyInput,
-    Redactor, SecretScope, SessionKey, Tasks, TerminalBackend, TerminalError,
+    Redactor, SecretScope, SessionKey, Snapshots, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::registry::{Registry, SessionTools, ToolsetChoice};
 use crate::{
-    CallCx, CallResult, ChildFacts, Dispatcher, NoCheckpoints, NoHooks, NobodyCanAnswer, NobodyWakes,
+    CallCx, CallResult, ChildFacts, Dispatcher, NoHooks, NobodyCanAnswer, NobodyWakes,
     Patience, ResultLimits, StopSignal, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput,
     file_tools, terminal_tools,
 };
@@ -89,7 +89,7 @@ impl Bench {
             ask: Arc::new(NobodyCanAnswer),
             wake: Arc::new(NobodyWakes),
             hooks: Arc::new(NoHooks),
-            checkpoints: Arc::new(NoCheckpoints),
+            snapshots: Snapshots::default(),
             files: Arc::default(),
             results_dir: base.join("results"),
         };
@@ -115,6 +115,16 @@ impl Bench {
             batch_used: 0,
             guard: Arc::default(),
         }
+    }
+
+    /// The same session, opened by a client with another environment.
+    pub(crate) fn reopen(&mut self, client_env: ClientEnv) {
+        self.workspace = Arc::new(Workspace::new(WorkspaceInput {
+            session_id: SessionId::parse("s1").unwrap(),
+            cwd: self.root.clone(),
+            user_home: Some(self.root.parent().unwrap().join("home")),
+            client_env,
+        }));
     }
 
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

@@ -11,16 +11,18 @@ use std::time::Duration;
 use hermes_core::{
     BusyMode, EventPayload, InterruptCause, Message, Principal, SessionInfo, TurnId, TurnOptions, TurnResult,
 };
+use hermes_context::prompts;
 use hermes_state::StateError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, info_span, warn};
 
 use crate::api::{EngineError, SubmitInput, SubmitStatus, Submitted};
-use crate::session::queue::{MAX_WAITING, Waiting};
+use crate::session::queue::{MAX_NOTICES, MAX_WAITING, Waiting};
 use crate::session::{Command, Description, SessionFacts, SessionHandle};
 use crate::settings::BusySettings;
 use crate::shared::Shared;
+use crate::wake;
 use crate::turn::{self, Accepted, Interrupt, SteerSlot, TurnEnd, TurnInput};
 
 /// How long a one-shot's turn waits for its client to come back before it is interrupted.
@@ -95,6 +97,8 @@ impl SessionActor {
                             && self.handle.stream.watcher_count() == 0
                             && inbox.is_empty();
                         if idle {
+                            // Before another actor can take the session up.
+                            self.shared.deps.todos.forget(&self.handle.id);
                             self.shared.forget(&self.handle);
                         }
                         let _ = reply.send(idle);
@@ -111,6 +115,7 @@ impl SessionActor {
 
     /// Gives back what the session holds of the machine.
     async fn unload(self) {
+        self.shared.deps.prompts.close_session(&self.handle.id);
         if let Some(facts) = &self.facts {
             let services = self.shared.deps.dispatcher.services();
             services.backend.close_session(facts.workspace.shell()).await;
@@ -147,6 +152,10 @@ impl SessionActor {
                 {
                     running.client_lost = Some(Instant::now() + LOST_CLIENT_GRACE);
                 }
+            }
+            Command::Notice { waiting, reply } => {
+                let kept = self.on_notice(*waiting).await;
+                let _ = reply.send(kept);
             }
             Command::WakeQueue => self.start_next(),
             // Handled where the loop can end.
@@ -187,7 +196,7 @@ impl SessionActor {
         }
         // An idle session learns of a repeated input when its turn begins.
         if self.running.is_none() && self.queue.is_empty() {
-            self.start(Waiting { turn_id: TurnId::mint(), input }, Some(reply));
+            self.start(Waiting { turn_id: TurnId::mint(), input, is_notice: false }, Some(reply));
             return;
         }
         match self.already_taken(input.client_message_id.as_deref()).await {
@@ -205,7 +214,7 @@ impl SessionActor {
             .options
             .busy_mode
             .unwrap_or_else(|| self.shared.section::<BusySettings>("display").busy_input_mode.into());
-        let room = self.queue.len() < MAX_WAITING;
+        let room = self.inputs_waiting() < MAX_WAITING;
         if let Some(running) = &self.running {
             match mode {
                 BusyMode::Steer if running.steer.offer(&input.text) => {
@@ -250,12 +259,11 @@ impl SessionActor {
     }
 
     async fn enqueue(&mut self, input: SubmitInput) -> Result<Submitted, EngineError> {
-        if self.queue.len() >= MAX_WAITING {
-            return Err(EngineError::QueueFull {
-                queued: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
-            });
+        let queued = self.inputs_waiting();
+        if queued >= MAX_WAITING {
+            return Err(EngineError::QueueFull { queued: u32::try_from(queued).unwrap_or(u32::MAX) });
         }
-        let waiting = Waiting { turn_id: TurnId::mint(), input };
+        let waiting = Waiting { turn_id: TurnId::mint(), input, is_notice: false };
         let added = self.shared.deps.db.push_input(waiting.to_row(self.shared.deps.clock.now())).await?;
         debug_assert!(added, "a repeated input was answered before");
         let turn_id = waiting.turn_id.clone();
@@ -263,6 +271,31 @@ impl SessionActor {
         self.announce_queue();
         let position = u32::try_from(self.queue.len()).ok();
         Ok(Submitted { turn_id, status: SubmitStatus::Queued, position })
+    }
+
+    /// A notice waits behind what runs, and begins a turn when nothing does. It interrupts nobody.
+    async fn on_notice(&mut self, waiting: Waiting) -> bool {
+        let id = waiting.input.client_message_id.as_deref();
+        if id.is_some_and(|id| self.taken_here(id).is_some()) {
+            return true;
+        }
+        if self.queue.iter().filter(|waiting| waiting.is_notice).count() >= MAX_NOTICES {
+            warn!("too many notices of processes wait; one more stays with its process");
+            return false;
+        }
+        match wake::keep(&self.shared, &self.handle.id, &waiting).await {
+            Ok(false) => true,
+            Ok(true) => {
+                self.queue.push_back(waiting);
+                self.announce_queue();
+                self.start_next();
+                true
+            }
+            Err(error) => {
+                warn!(%error, "a process's notice could not be kept");
+                false
+            }
+        }
     }
 
     /// Starts the turn of the oldest waiting input, if none runs.
@@ -281,7 +314,7 @@ impl SessionActor {
             // Only a running turn holds the facts, and callers start a turn only when none runs.
             return;
         };
-        let Waiting { turn_id, input } = waiting;
+        let Waiting { turn_id, input, is_notice } = waiting;
         let interrupt = Interrupt::below(&self.shared.turns_stop);
         let steer = SteerSlot::default();
         let (end_tx, end) = oneshot::channel();
@@ -308,7 +341,7 @@ impl SessionActor {
         let span = info_span!("turn", turn = %turn_id);
         let turn_input = TurnInput {
             turn_id: turn_id.clone(),
-            text: input.text,
+            text: if is_notice { prompts::process_notice(&input.text) } else { input.text },
             principal: input.principal,
             client_message_id: input.client_message_id,
             options: input.options,
@@ -378,6 +411,11 @@ impl SessionActor {
                 self.shared.forget(&self.handle);
             }
         }
+    }
+
+    /// What people sent and what waits; notices have room of their own.
+    fn inputs_waiting(&self) -> usize {
+        self.queue.iter().filter(|waiting| !waiting.is_notice).count()
     }
 
     fn describe(&self) -> Description {

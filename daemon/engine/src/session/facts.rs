@@ -10,7 +10,7 @@ use hermes_context::{
     ModelSwitch, PromptExtras, PromptInputs, PromptParts, ReadCheck, Restore, build_prompt, restore,
     switch_model,
 };
-use hermes_core::{Instant, SessionId, SessionInfo, SessionOptions};
+use hermes_core::{Instant, Principal, SessionId, SessionInfo, SessionOptions, TurnOptions};
 use hermes_providers::{PrefixCache, Route, RouteChoice, ToolList};
 use hermes_state::{NewSession, StoredSession};
 use hermes_tools::{
@@ -24,6 +24,8 @@ use crate::shared::Shared;
 
 /// The surface of a session that names none.
 const DEFAULT_PLATFORM: &str = "cli";
+/// Surfaces that ask once and do not listen any more.
+const NEVER_WOKEN: [&str; 4] = ["cron", "webhook", "api_server", "api-server"];
 /// The provider that stands in while no model is configured (design §8).
 const OFFLINE: &str = "offline";
 
@@ -37,6 +39,8 @@ pub(crate) struct SessionFacts {
     pub(crate) tools: Arc<SessionTools>,
     pub(crate) tool_list: ToolList,
     pub(crate) workspace: Arc<Workspace>,
+    /// The surface: `cli`, `telegram`, `cron`, …
+    pub(crate) platform: Arc<str>,
     pub(crate) limits: ResultLimits,
     /// What was sent so far, serialised.
     pub(crate) prefix: PrefixCache,
@@ -59,6 +63,12 @@ pub(crate) struct Opened {
 }
 
 impl SessionFacts {
+    /// Whether a notice that comes after a turn of this kind can begin another one (spec 40 §6.2).
+    pub(crate) fn wakeable(&self, principal: &Principal, options: &TurnOptions) -> bool {
+        let once = matches!(principal, Principal::Cron { .. } | Principal::Webhook { .. });
+        !options.one_shot && !once && !NEVER_WOKEN.contains(&&*self.platform)
+    }
+
     pub(crate) fn info(&self) -> SessionInfo {
         SessionInfo {
             model: self.route.model.clone(),
@@ -111,7 +121,7 @@ impl SessionFacts {
             profile_name: deps.home.profile().to_string(),
             model_config: None,
         };
-        let facts = Self::assemble(shared, id, title, route, prompt, tools, cwd, options);
+        let facts = Self::assemble(shared, id, title, route, prompt, tools, cwd, &platform, options);
         Ok(Opened { facts: Self { unsaved: Some(unsaved), ..facts }, warnings })
     }
 
@@ -156,7 +166,8 @@ impl SessionFacts {
         if tools_are_new {
             info!(session = %stored.id, "the session has no frozen tools; choosing them now");
         }
-        let mut facts = Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, options);
+        let mut facts =
+            Self::assemble(shared, stored.id, stored.title, route, prompt, tools, cwd, &platform, options);
         facts.prompt_changed = prompt_changed;
         facts.tools_changed = tools_are_new;
         Ok(Opened { facts, warnings })
@@ -171,6 +182,7 @@ impl SessionFacts {
         prompt: String,
         tools: SessionTools,
         cwd: PathBuf,
+        platform: &str,
         options: &SessionOptions,
     ) -> Self {
         Self {
@@ -180,6 +192,7 @@ impl SessionFacts {
                 user_home: Some(shared.deps.machine.user_home.clone()),
                 client_env: options.client_env.clone(),
             })),
+            platform: platform.into(),
             limits: ResultLimits::for_window(route.context_window),
             tool_list: ToolList::frozen(tools.schemas(), tools.json()),
             prefix: PrefixCache::default(),

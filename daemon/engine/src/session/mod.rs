@@ -43,6 +43,11 @@ pub(crate) enum Command {
         turn_id: TurnId,
         reply: oneshot::Sender<Option<Arc<TurnResult>>>,
     },
+    /// A background process speaks; answers whether the notice is durable.
+    Notice {
+        waiting: Box<Waiting>,
+        reply: oneshot::Sender<bool>,
+    },
     /// A watcher detached.
     WatcherLeft,
     /// Start what waits in the durable queue.

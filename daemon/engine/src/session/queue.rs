@@ -9,14 +9,27 @@ use crate::api::SubmitInput;
 /// Inputs that may wait in one session; one more is refused, never dropped (spec 10 §16.1).
 pub(crate) const MAX_WAITING: usize = 32;
 
+/// Notices of processes that may wait in one session beside them; one more stays with its process.
+pub(crate) const MAX_NOTICES: usize = 32;
+
+/// The `mode` of inputs, and of notices that no user wrote.
+const QUEUE: &str = "queue";
+const NOTICE: &str = "notice";
+
 /// One waiting input with the turn id that was promised to its sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) turn_id: TurnId,
     pub(crate) input: SubmitInput,
+    /// A background process sent it.
+    pub(crate) is_notice: bool,
 }
 
 impl Waiting {
+    fn mode(&self) -> &'static str {
+        if self.is_notice { NOTICE } else { QUEUE }
+    }
+
     pub(crate) fn to_row(&self, created_at: hermes_core::Instant) -> InputRow {
         let options = &self.input.options;
         let options = json!({
@@ -28,7 +41,7 @@ impl Waiting {
             id: self.turn_id.as_str().to_owned(),
             session_id: self.input.session_id.clone(),
             principal: self.input.principal.to_string(),
-            mode: "queue".into(),
+            mode: self.mode().into(),
             text: self.input.text.clone(),
             options: Json::from(options),
             client_message_id: self.input.client_message_id.clone(),
@@ -57,13 +70,13 @@ impl Waiting {
             client_message_id: row.client_message_id,
             options,
         };
-        Some(Self { turn_id, input })
+        Some(Self { turn_id, input, is_notice: row.mode == NOTICE })
     }
 
     pub(crate) fn shown(&self, index: usize) -> QueuedInput {
         QueuedInput {
             id: self.turn_id.as_str().to_owned(),
-            mode: "queue",
+            mode: self.mode(),
             state: "pending",
             position: u32::try_from(index + 1).unwrap_or(u32::MAX),
             text: self.input.text.clone(),
@@ -82,6 +95,7 @@ mod tests {
     fn a_waiting_input_survives_its_row_but_its_yolo_does_not() {
         let waiting = Waiting {
             turn_id: TurnId::mint(),
+            is_notice: false,
             input: SubmitInput {
                 session_id: SessionId::parse("s").unwrap(),
                 text: "do it".into(),

@@ -1,6 +1,7 @@
 //! How a turn leaves its loop: one variant per kind of ending.
 
 use hermes_core::{ExitReason, InterruptCause, MessageId};
+use hermes_tools::GuardrailStop;
 
 /// The verdict that ends the loop; `finalize` turns it into the one terminal result.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +10,8 @@ pub(crate) enum Exit {
     Answered { text: String, reason: ExitReason, message_id: MessageId, previewed: bool },
     /// Stopped by a person, a deadline, or the daemon's end.
     Interrupted { cause: InterruptCause, during_call: bool },
+    /// The guardrail stopped it; the row that says so is durable and was shown.
+    Halted { stop: GuardrailStop, text: String, message_id: Option<MessageId> },
     /// No iteration is left: the summary call follows.
     OutOfBudget,
     /// Something came, but not a whole answer. `text` is what there is, joined.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hermes_context::{Closing, closing_rows, prompts};
 use hermes_core::{
-    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, Instant, InterruptCause, Message,
+    CostStatus, DisplayKind, EventPayload, ExitReason, FinishReason, Instant, InterruptCause, Json, Message,
     MessageComplete, MessageId, Role, TurnId, TurnOutcome, TurnResult, Usage,
 };
 use hermes_state::FinishTurn;
@@ -29,6 +29,7 @@ struct Verdict {
     /// Rows that close the transcript.
     rows: Vec<Message>,
     warning: Option<String>,
+    guardrail: Option<Json>,
 }
 
 impl Verdict {
@@ -43,6 +44,7 @@ impl Verdict {
             class: None,
             rows: Vec::new(),
             warning: None,
+            guardrail: None,
         }
     }
 }
@@ -85,6 +87,14 @@ async fn judge(turn: &mut Turn, cx: &TurnCx<'_>, facts: &mut SessionFacts, exit:
             ..Verdict::new(reason, TurnOutcome::Completed)
         },
         Exit::Interrupted { cause, during_call } => interrupted(turn, cx, cause, during_call),
+        Exit::Halted { stop, text, message_id } => Verdict {
+            error: Some(format!("The turn was ended because it went in circles ({}).", stop.code)),
+            text: Some(text),
+            message_id,
+            previewed: true,
+            guardrail: Some(Json::from(stop.to_json())),
+            ..Verdict::new(ExitReason::GuardrailHalt, TurnOutcome::Partial)
+        },
         Exit::OutOfBudget => out_of_budget(turn, cx, facts).await,
         Exit::Partial { reason, text, advice } => {
             let text = text.trim().to_owned();
@@ -242,6 +252,7 @@ fn result(
         model_s: turn.model_s,
         tools_s: turn.tools_s,
         cleanup_errors,
+        guardrail: verdict.guardrail.clone(),
         ..blank_result(facts, &turn.id, turn.started_at, verdict.reason.clone(), verdict.outcome)
     }
 }
@@ -279,5 +290,6 @@ pub(crate) fn blank_result(
         model_s: 0.0,
         tools_s: 0.0,
         cleanup_errors: Vec::new(),
+        guardrail: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hermes_core::InterruptCause;
+use hermes_tools::StopSignal;
 use tokio_util::sync::CancellationToken;
 
 /// Shared between the actor, which raises it, and the turn, which obeys it.
@@ -23,6 +24,11 @@ impl Interrupt {
         // Set before cancelling, so that whoever sees the token cancelled finds the cause.
         let _ = self.cause.set(cause);
         self.token.cancel();
+    }
+
+    /// The signal as tools take it.
+    pub(crate) fn stop_signal(&self) -> StopSignal {
+        StopSignal::new(self.token.clone(), Arc::clone(&self.cause))
     }
 
     pub(crate) fn token(&self) -> &CancellationToken {

@@ -10,6 +10,7 @@ use hermes_core::{
     Content, EventPayload, ExitReason, Message, MessageComplete, Role, TurnOutcome, TurnResult, Usage,
 };
 use hermes_providers::RetrySettings;
+use hermes_tools::TurnGuard;
 use hermes_state::{BeginTurn, BeginTurnError, StateError, TurnKey};
 use tracing::{info, warn};
 
@@ -118,7 +119,7 @@ pub(crate) async fn run(
         last_reasoning: None,
         model_s: 0.0,
         tools_s: 0.0,
-        guard: Arc::default(),
+        guard: Arc::new(TurnGuard::new(&cx.shared.section("tool_loop_guardrails"), &facts.platform)),
     };
     turn.emit(cx, EventPayload::MessageStart { model: facts.route.model.clone() });
     Setup::Ready(Box::new(turn))

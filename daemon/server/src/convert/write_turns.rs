@@ -56,6 +56,7 @@ pub(crate) fn result(turn: &TurnResult, warning: Option<&str>) -> wire::TurnResu
         model_s: turn.model_s,
         tools_s: turn.tools_s,
         cleanup_errors: turn.cleanup_errors.clone(),
+        guardrail: turn.guardrail.as_ref().map(|json| wire::Json { raw: json.as_str().to_owned() }),
     }
 }
 

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use hermes_core::{Json, ToolSchema};
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use tokio_util::sync::WaitForCancellationFutureOwned;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::*;
 use hermes_runtime::{ApprovalScope, Secret};
 
 use crate::ports::{
-    ApproveAnswer, ApproveRequest, Ask, Checkpoints, HookDecision, HookOutcome, Hooks, Question,
+    ApproveAnswer, ApproveRequest, Ask, HookDecision, HookOutcome, Hooks, Question,
     QuestionAnswer, SudoRequest,
 };
 use crate::settings::ToolSettings;
@@ -125,7 +125,7 @@ impl Tool for Probe {
     }
 }
 
-/// Hooks, approvals and checkpoints that note when they are asked.
+/// Hooks and approvals that note when they are asked.
 #[derive(Debug, Clone)]
 struct Watcher {
     log: Log,
@@ -150,8 +150,7 @@ impl Watcher {
         let watcher = Arc::new(self);
         Bench::with(vec![Arc::new(probe.clone())], |services| {
             services.hooks = Arc::clone(&watcher) as Arc<dyn Hooks>;
-            services.ask = Arc::clone(&watcher) as Arc<dyn Ask>;
-            services.checkpoints = watcher;
+            services.ask = watcher;
         })
     }
 }
@@ -195,13 +194,6 @@ impl Ask for Watcher {
     }
 }
 
-#[async_trait]
-impl Checkpoints for Watcher {
-    async fn keep(&self, _: &TurnId, directories: &[&Path]) {
-        note(&self.log, format!("keep {}", directories.len()));
-    }
-}
-
 fn fine() -> ToolOutput {
     ToolOutput::done(json!({ "success": true }))
 }
@@ -232,7 +224,6 @@ async fn the_stages_run_in_the_documented_order() {
             "before",
             "effect",
             "ask because",
-            "keep 1",
             "run 8",
             "after {\"n\":8} ok -",
             "transform"
@@ -404,7 +395,7 @@ async fn an_interrupt_ends_a_call_and_keeps_what_it_still_gives_back() {
         (
             Act::Hang,
             json!({
-                "error": "probe was interrupted. What it did until then is not known: look before you repeat it",
+                "error": "probe was interrupted: the daemon was shut down. What it did until then is not known: look before you repeat it",
                 "status": "cancelled",
             }),
             3,

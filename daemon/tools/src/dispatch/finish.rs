@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use hermes_core::{EffectDisposition, ToolCall, ToolStatus};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::parse::kind;
 use super::refusal::Refusal;
@@ -58,10 +58,17 @@ pub(super) async fn run(
         redact::run(&mut other, &services.redactor);
         output.content = other;
     }
-    cx.guard.observe(&trail.name, &trail.arguments, &output);
+    // Of a call that was refused before its arguments were read, what was written is all there is.
+    let written = Value::String(call.arguments.clone());
+    let arguments = if trail.arguments.is_null() { &written } else { &trail.arguments };
+    let observed = cx.guard.observe(&trail.name, arguments, &output, error_type);
+    output.content = observed.apply(&trail.name, arguments, output.content);
 
     let delivered = matches!(output.status, ToolStatus::Ok | ToolStatus::Error | ToolStatus::Blocked);
     let sized = size::run(&output.content, traits.result_cap, &trail.name, call, cx, services).await;
+    if !observed.is_repeat() && delivered {
+        cx.guard.told(&observed, &call.id, sized.file.clone());
+    }
     if sized.spilled || !delivered {
         // What was read is not in front of the model: it may read it again.
         cx.workspace.forget_reads();

@@ -13,6 +13,7 @@ mod fit;
 mod guardrail;
 mod middleware;
 mod parse;
+mod patience;
 mod plan;
 mod policy;
 mod pre_hook;
@@ -22,6 +23,7 @@ mod rights;
 mod run;
 mod size;
 mod spill;
+mod stop;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,12 +31,13 @@ use std::time::Instant;
 use hermes_core::{EffectDisposition, Principal, SessionId, ToolCall, ToolCallId, ToolStatus, TurnId};
 use hermes_runtime::SessionKey;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
-pub use guardrail::TurnGuard;
+pub use guardrail::{GuardrailSettings, GuardrailStop, HardStopAfter, LoopCaps, TurnGuard, WarnAfter};
+pub use patience::Patience;
 pub use plan::Segment;
 pub use size::ResultLimits;
+pub use stop::{StopReason, StopSignal};
 
 use crate::names::repair_name;
 use crate::output::ToolOutput;
@@ -53,7 +56,13 @@ pub struct CallCx {
     pub session_id: SessionId,
     pub turn_id: TurnId,
     pub workspace: Arc<Workspace>,
-    pub cancel: CancellationToken,
+    /// The session's surface: `cli`, `telegram`, `cron`, …
+    pub platform: Arc<str>,
+    /// Whether a notice that comes after the turn can begin another one (spec 40 §6.2).
+    pub wakeable: bool,
+    pub stop: StopSignal,
+    /// Stands still while one of the batch's calls asks a person.
+    pub patience: Patience,
     pub limits: ResultLimits,
     /// Characters of the results that this assistant message has had so far.
     pub batch_used: usize,
@@ -86,9 +95,43 @@ pub struct Dispatcher {
 }
 
 /// How far a call came, for its result and for hooks.
+#[derive(Debug)]
 struct Trail {
     name: String,
     arguments: Value,
+}
+
+/// A call that was judged and has not begun to work: the first of the three parts of [`Dispatcher::call`].
+#[derive(Debug)]
+pub struct Begun {
+    trail: Trail,
+    started: Instant,
+    span: Span,
+    stage: Result<Box<Ready>, Refusal>,
+}
+
+impl Begun {
+    /// Whether anything is left to do but to tell the result.
+    pub fn will_work(&self) -> bool {
+        self.stage.is_ok()
+    }
+}
+
+/// A call that may work.
+#[derive(Debug)]
+struct Ready {
+    judged: policy::Judged,
+    cx: ToolCx,
+    stop: StopSignal,
+}
+
+/// A call whose work is over, and whose result nobody has seen yet.
+#[derive(Debug)]
+pub struct Worked {
+    trail: Trail,
+    started: Instant,
+    span: Span,
+    outcome: Result<ToolOutput, Refusal>,
 }
 
 impl Dispatcher {
@@ -116,10 +159,13 @@ impl Dispatcher {
             .unwrap_or_default()
     }
 
-    /// Removes what the session's calls have left outside its rows: saved results, shell state and logs. For
+    /// Removes what the session's calls have left outside its rows: saved results, snapshots, shell state and logs. For
     /// a session that is deleted; saved results of one that only closes may be read again later.
     pub async fn forget_session(&self, session: &SessionId) -> std::io::Result<()> {
-        self.services.backend.close_session(&SessionKey::from(session)).await;
+        let key = SessionKey::from(session);
+        self.services.policy.approvals().forget_session(&key);
+        self.services.backend.close_session(&key).await;
+        self.services.snapshots.forget_session(session).await;
         spill::remove(&self.services, session).await
     }
 
@@ -130,24 +176,78 @@ impl Dispatcher {
         plan::plan(calls.iter().map(|call| plan::reach(call, tools, &self.registry, workspace)))
     }
 
+    /// Whether what the guard says to one of these calls could depend on another one of them: then they do not
+    /// work at the same time, whatever the plan says.
+    pub fn needs_order<'a>(
+        &self,
+        guard: &TurnGuard,
+        tools: &SessionTools,
+        calls: impl Iterator<Item = &'a ToolCall>,
+    ) -> bool {
+        let calls: Vec<(String, Value)> = calls
+            .map(|call| {
+                let name = repair_name(&call.name, tools.names()).unwrap_or_else(|| call.name.clone());
+                let arguments = crate::arguments::parse_arguments(&call.arguments);
+                let mut arguments = arguments.unwrap_or_else(|_| Value::String(call.arguments.clone()));
+                if let Some(schema) = tools.parameters(&name) {
+                    crate::arguments::coerce(&mut arguments, schema);
+                }
+                (name, arguments)
+            })
+            .collect();
+        guard.needs_order(&calls)
+    }
+
     /// Runs one call to its one result, whatever happens in it.
     ///
     /// Dropping the future stops the tool and all that it started; the effect is then unknown.
     pub async fn call(&self, cx: CallCx, call: &ToolCall) -> CallResult {
-        let span = tracing::info_span!("tool_call", call = %call.id, tool = call.name);
-        self.call_inside(cx, call).instrument(span).await
+        let worked = self.work(self.begin(&cx, call).await).await;
+        self.settle(&cx, call, worked).await
     }
 
-    async fn call_inside(&self, cx: CallCx, call: &ToolCall) -> CallResult {
+    /// All that comes before the tool's own work. Whoever runs calls at once begins them one after the other,
+    /// in the model's order: so hooks, guardrail, policy and questions to a person come in that order too.
+    pub async fn begin(&self, cx: &CallCx, call: &ToolCall) -> Begun {
+        let span = tracing::info_span!("tool_call", call = %call.id, tool = call.name);
         let started = Instant::now();
         let mut trail = Trail { name: call.name.clone(), arguments: Value::Null };
-        let outcome = self.reach(&cx, call, &mut trail).await;
-        finish::run(self, &cx, call, trail, outcome, started).await
+        let stage = self.reach(cx, call, &mut trail).instrument(span.clone()).await;
+        Begun { trail, started, span, stage }
     }
 
-    /// From the call as it was written to what the tool gave back.
-    async fn reach(&self, cx: &CallCx, call: &ToolCall, trail: &mut Trail) -> Result<ToolOutput, Refusal> {
-        run::not_cancelled_yet(&cx.cancel)?;
+    /// The tool's own work. Calls of one parallel segment may do this at the same time.
+    ///
+    /// Dropping the future stops the tool and all that it started; the effect is then unknown.
+    pub async fn work(&self, begun: Begun) -> Worked {
+        let Begun { trail, started, span, stage } = begun;
+        let outcome = match stage {
+            Ok(ready) => {
+                let Ready { judged, cx, stop } = *ready;
+                let work = async {
+                    run::not_stopped_yet(&stop)?;
+                    let keeping = checkpoint::before(&judged, &cx).await;
+                    let outcome = run::run(judged, cx.clone(), &stop).await;
+                    checkpoint::after(keeping, &cx).await;
+                    outcome
+                };
+                work.instrument(span.clone()).await
+            }
+            Err(refusal) => Err(refusal),
+        };
+        Worked { trail, started, span, outcome }
+    }
+
+    /// Makes the one result of a call. In the model's order, since guardrail and size look at what came before:
+    /// `cx.batch_used` counts the calls before this one.
+    pub async fn settle(&self, cx: &CallCx, call: &ToolCall, worked: Worked) -> CallResult {
+        let Worked { trail, started, span, outcome } = worked;
+        finish::run(self, cx, call, trail, outcome, started).instrument(span).await
+    }
+
+    /// From the call as it was written to the moment before it does anything.
+    async fn reach(&self, cx: &CallCx, call: &ToolCall, trail: &mut Trail) -> Result<Box<Ready>, Refusal> {
+        run::not_stopped_yet(&cx.stop)?;
         let parsed = parse::run(call)?;
         let direct = bridge::run(parsed, &cx.tools)?;
         let known = authority::run(direct, &cx.tools, &self.registry)?;
@@ -162,9 +262,8 @@ impl Dispatcher {
         let gate = pre_hook::run(&fitted, hooks, hook_call(cx, call, &trail.name)).await?;
         guardrail::run(&fitted, &cx.guard)?;
         let tool_cx = self.tool_cx(cx, call);
-        let judged = policy::run(fitted, gate, &tool_cx).await?;
-        checkpoint::run(&judged, &tool_cx).await;
-        run::run(judged, tool_cx).await
+        let judged = policy::run(fitted, gate, &tool_cx, &cx.stop).await?;
+        Ok(Box::new(Ready { judged, cx: tool_cx, stop: cx.stop.clone() }))
     }
 
     fn tool_cx(&self, cx: &CallCx, call: &ToolCall) -> ToolCx {
@@ -179,8 +278,12 @@ impl Dispatcher {
             settings: Arc::clone(&self.services.settings.borrow()),
             tools: Arc::clone(&cx.tools),
             // The call's own branch: its deadline ends this call and no other.
-            cancel: cx.cancel.child_token(),
+            cancel: cx.stop.token().child_token(),
+            platform: Arc::clone(&cx.platform),
+            wakeable: cx.wakeable,
+            patience: cx.patience.of_a_call(),
             limits: cx.limits,
+            turn: cx.workspace.take_turn(),
         }
     }
 }
@@ -206,6 +309,8 @@ fn hook_call<'a>(cx: &'a CallCx, call: &'a ToolCall, tool: &'a str) -> HookCall<
     }
 }
 
+#[cfg(test)]
+mod segments_tests;
 #[cfg(test)]
 #[path = "dispatch_tests.rs"]
 mod tests;

@@ -53,19 +53,26 @@ pub(super) fn reach(
     if let Some(schema) = tools.parameters(tool.name()) {
         crate::arguments::coerce(&mut arguments, schema);
     }
-    match tool.traits().concurrency {
+    match tool.concurrency(&arguments) {
         Concurrency::Barrier => Reach::Barrier,
+        // Like a reader of every file.
+        Concurrency::AfterWrites => Reach::Paths(vec![Touch { path: PathBuf::from("/"), writes: false }]),
         Concurrency::Safe => Reach::Safe,
         Concurrency::PathScoped => match tool.effect(&arguments, workspace) {
             Ok(effects) => {
-                effects.into_iter().map(touch).collect::<Option<_>>().map_or(Reach::Barrier, Reach::Paths)
+                let touches: Option<Vec<Vec<Touch>>> = effects.into_iter().map(touches).collect();
+                touches.map_or(Reach::Barrier, |touches| Reach::Paths(touches.concat()))
             }
             Err(_) => Reach::Barrier,
         },
     }
 }
 
-fn touch(effect: OwnedEffect) -> Option<Touch> {
+/// Files that say what a search of their folder, and of those below it, leaves out.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+
+/// What an effect touches; `None` when it cannot be told.
+fn touches(effect: OwnedEffect) -> Option<Vec<Touch>> {
     let (path, writes) = match effect {
         OwnedEffect::Read { path } => (path, false),
         OwnedEffect::Write { path } | OwnedEffect::CrossProfileWrite { path } => (path, true),
@@ -73,8 +80,88 @@ fn touch(effect: OwnedEffect) -> Option<Touch> {
     };
     // Two names of one file must meet.
     let path = real_path(&path).ok()?;
-    let path = if FOLDS_CASE { path.to_string_lossy().to_lowercase().into() } else { path };
-    Some(Touch { path, writes })
+    let missing = path.symlink_metadata().is_err();
+    let parent = path.parent().unwrap_or(&path);
+    if !writes {
+        // What is missing is answered with the names beside it.
+        return Some(vec![Touch::read(if missing { existing(parent) } else { &path })]);
+    }
+    let mut touches = vec![Touch::write(rules_of(&path).unwrap_or_else(|| first_missing(&path)))];
+    if missing {
+        touches.push(Touch::read(existing(parent)));
+    }
+    Some(touches)
+}
+
+impl Touch {
+    fn read(path: &Path) -> Self {
+        Self { path: folded(path), writes: false }
+    }
+
+    fn write(path: &Path) -> Self {
+        Self { path: folded(path), writes: true }
+    }
+}
+
+fn folded(path: &Path) -> PathBuf {
+    if FOLDS_CASE { path.to_string_lossy().to_lowercase().into() } else { path.to_owned() }
+}
+
+/// The deepest folder above or at `path` that exists.
+fn existing(path: &Path) -> &Path {
+    path.ancestors().find(|folder| folder.symlink_metadata().is_ok()).unwrap_or(path)
+}
+
+/// The folder that a write has to make first, or the file itself.
+fn first_missing(path: &Path) -> &Path {
+    let missing = path.ancestors().take_while(|part| part.symlink_metadata().is_err());
+    missing.last().unwrap_or(path)
+}
+
+/// The folder whose searches a write to `path` may change.
+fn rules_of(path: &Path) -> Option<&Path> {
+    let in_git = path.ancestors().find(|part| part.file_name().is_some_and(|name| name == ".git"));
+    let ignores = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| IGNORE_FILES.contains(&name));
+    in_git.or(ignores.then_some(path))?.parent()
+}
+
+/// What came before in the message, and what that means for the calls behind it.
+#[derive(Debug, Default)]
+struct Before {
+    /// A barrier may have moved the session, and made links: where a path leads is known for reads only in so
+    /// far as reads do not hinder each other.
+    barrier: bool,
+    written: Vec<PathBuf>,
+}
+
+impl Before {
+    fn widen(&self, reach: Reach) -> Reach {
+        let Reach::Paths(touches) = reach else { return reach };
+        let mut wider = Vec::with_capacity(touches.len());
+        for mut touch in touches {
+            let changed = self.written.iter().any(|written| nested(written, &touch.path));
+            // It may be gone when the call comes, which is answered with the names beside it.
+            if changed && let Some(parent) = touch.path.parent() {
+                wider.push(Touch { path: parent.to_owned(), writes: false });
+            }
+            if self.barrier && touch.writes {
+                touch.path = PathBuf::from("/");
+            }
+            wider.push(touch);
+        }
+        Reach::Paths(wider)
+    }
+
+    fn note(&mut self, reach: &Reach) {
+        match reach {
+            Reach::Barrier => self.barrier = true,
+            Reach::Safe => {}
+            Reach::Paths(touches) => {
+                let written = touches.iter().filter(|touch| touch.writes).map(|touch| touch.path.clone());
+                self.written.extend(written);
+            }
+        }
+    }
 }
 
 /// Splits calls, given by their reaches, into segments in their order.
@@ -82,7 +169,10 @@ pub(super) fn plan(reaches: impl Iterator<Item = Reach>) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut open: Vec<Touch> = Vec::new();
     let mut can_join = false;
+    let mut before = Before::default();
     for (at, reach) in reaches.enumerate() {
+        let reach = before.widen(reach);
+        before.note(&reach);
         let joins = can_join
             && match &reach {
                 Reach::Barrier => false,
@@ -107,8 +197,11 @@ pub(super) fn plan(reaches: impl Iterator<Item = Reach>) -> Vec<Segment> {
 
 /// Two touches of one file, or of a file and a folder above it, of which one writes.
 fn conflict(a: &Touch, b: &Touch) -> bool {
-    let nested = |a: &Path, b: &Path| a.starts_with(b) || b.starts_with(a);
     (a.writes || b.writes) && nested(&a.path, &b.path)
+}
+
+fn nested(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
 }
 
 /// A parallel segment of one call is sequential, and neighbouring sequential ones are one.
@@ -157,6 +250,41 @@ mod tests {
             [(0..3, false), (3..5, true), (5..6, false)],
         );
         assert_eq!(planned(&[]), []);
+    }
+
+    #[test]
+    fn nothing_is_written_beside_others_once_a_barrier_may_have_changed_what_paths_mean() {
+        assert_eq!(
+            planned(&[Reach::Barrier, paths("/a", false), paths("/b", false), paths("/c", true), paths("/d", true)]),
+            [(0..1, false), (1..3, true), (3..5, false)],
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_written_before_may_be_missing_and_is_read_with_what_is_beside_it() {
+        let again = [paths("/d/a", true), paths("/d/a", false), paths("/d/b", true), paths("/e/c", true)];
+        assert_eq!(planned(&again), [(0..2, false), (2..4, true)]);
+    }
+
+    #[test]
+    fn writes_reach_as_far_as_others_can_notice() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(dir.path()).unwrap();
+        std::fs::write(root.join("there"), "").unwrap();
+        let of = |effect: OwnedEffect| -> Vec<(PathBuf, bool)> {
+            let short = |path: PathBuf| path.strip_prefix(&root).map_or(path.clone(), Path::to_owned);
+            touches(effect).unwrap().into_iter().map(|touch| (short(touch.path), touch.writes)).collect()
+        };
+        let write = |path: &str| of(OwnedEffect::Write { path: root.join(path) });
+        let read = |path: &str| of(OwnedEffect::Read { path: root.join(path) });
+        let touch = |path: &str, writes: bool| (PathBuf::from(path), writes);
+        assert_eq!(write("there"), [touch("there", true)]);
+        assert_eq!(write("new"), [touch("new", true), touch("", false)]);
+        assert_eq!(write("a/b/c"), [touch("a", true), touch("", false)]);
+        assert_eq!(write(".gitignore").first(), Some(&touch("", true)));
+        assert_eq!(write("x/.git/info/exclude").first(), Some(&touch("x", true)));
+        assert_eq!(read("there"), [touch("there", false)]);
+        assert_eq!(read("missing/x"), [touch("", false)]);
     }
 
     fn any_reach() -> impl Strategy<Value = Reach> {

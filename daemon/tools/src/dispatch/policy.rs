@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::fit::Fitted;
 use super::pre_hook::Gate;
 use super::refusal::Refusal;
+use super::stop::StopSignal;
 use crate::ports::{ApproveAnswer, ApproveRequest};
 use crate::services::ToolCx;
 use crate::tool::{OwnedEffect, Tool};
@@ -24,7 +25,12 @@ pub(super) struct Judged {
     pub(super) effects: Vec<OwnedEffect>,
 }
 
-pub(super) async fn run(fitted: Fitted, gate: Gate, cx: &ToolCx) -> Result<Judged, Refusal> {
+pub(super) async fn run(
+    fitted: Fitted,
+    gate: Gate,
+    cx: &ToolCx,
+    stop: &StopSignal,
+) -> Result<Judged, Refusal> {
     let Fitted { tool, arguments } = fitted;
     // A call whose effects cannot be named is not judged, so it does not run.
     let effects = tool
@@ -34,7 +40,7 @@ pub(super) async fn run(fitted: Fitted, gate: Gate, cx: &ToolCx) -> Result<Judge
         let subject = effects.first().map_or_else(|| tool.preview(&arguments), OwnedEffect::subject);
         let shape = format!("{} {subject}", tool.name());
         let findings = vec![Finding { rule: HOOK_RULE, description: reason, shape }];
-        ask(&*tool, subject, Approval { findings, widest: ApprovalScope::Once }, cx).await?;
+        ask(&*tool, subject, Approval { findings, widest: ApprovalScope::Once }, cx, stop).await?;
     }
     for effect in &effects {
         match cx.judge(effect) {
@@ -43,13 +49,19 @@ pub(super) async fn run(fitted: Fitted, gate: Gate, cx: &ToolCx) -> Result<Judge
                 tracing::info!(rule, "policy refuses the call");
                 return Err(blocked(&*tool, &reason));
             }
-            Verdict::Ask(approval) => ask(&*tool, effect.subject(), approval, cx).await?,
+            Verdict::Ask(approval) => ask(&*tool, effect.subject(), approval, cx, stop).await?,
         }
     }
     Ok(Judged { tool, arguments, effects })
 }
 
-async fn ask(tool: &dyn Tool, subject: String, approval: Approval, cx: &ToolCx) -> Result<(), Refusal> {
+async fn ask(
+    tool: &dyn Tool,
+    subject: String,
+    approval: Approval,
+    cx: &ToolCx,
+    stop: &StopSignal,
+) -> Result<(), Refusal> {
     let redact = |text: &str| cx.services.redactor.redact(text).into_owned();
     let settings = cx.services.policy.settings();
     let description = redact(&approval.description());
@@ -68,8 +80,8 @@ async fn ask(tool: &dyn Tool, subject: String, approval: Approval, cx: &ToolCx) 
     };
     let answer = tokio::select! {
         biased;
-        () = cx.cancel.cancelled() => return super::run::not_cancelled_yet(&cx.cancel),
-        answer = cx.services.ask.approve(request, &cx.cancel) => answer,
+        () = cx.cancel.cancelled() => return super::run::not_stopped_yet(stop),
+        answer = cx.while_asking(cx.services.ask.approve(request, &cx.cancel)) => answer,
     };
     let refusal = match answer {
         ApproveAnswer::Allow(scope) => {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use hermes_core::{EffectDisposition, ToolStatus};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::policy::Judged;
 use super::refusal::Refusal;
+use super::stop::{StopReason, StopSignal};
 use crate::output::{ToolOutput, broken};
 use crate::services::ToolCx;
+use crate::tool::Concurrency;
 
 /// How long a tool that was told to end may take for it (spec 10 §10.3).
 const GRACE: Duration = Duration::from_secs(3);
@@ -20,27 +21,32 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Why a tool was told to end.
 #[derive(Debug, Clone, Copy)]
 enum Cause {
-    Interrupt,
+    Stopped(StopReason),
     Deadline(Duration),
 }
 
-/// A call of an interrupted turn does not begin.
-pub(super) fn not_cancelled_yet(cancel: &CancellationToken) -> Result<(), Refusal> {
-    if !cancel.is_cancelled() {
-        return Ok(());
-    }
+/// A call of a batch that was told to end does not begin.
+pub(super) fn not_stopped_yet(stop: &StopSignal) -> Result<(), Refusal> {
+    let Some(reason) = stop.reason() else { return Ok(()) };
+    let status = reason.status();
+    let error = format!("not begun, so nothing was done: {}", reason.words());
     Err(Refusal {
-        status: ToolStatus::Cancelled,
-        error_type: "cancelled",
-        content: json!({ "error": "interrupted before the call began; nothing was done", "status": "cancelled" }),
+        status,
+        error_type: status.as_str(),
+        content: json!({ "error": error, "status": status.as_str() }),
     })
 }
 
-pub(super) async fn run(judged: Judged, cx: ToolCx) -> Result<ToolOutput, Refusal> {
+pub(super) async fn run(judged: Judged, cx: ToolCx, stop: &StopSignal) -> Result<ToolOutput, Refusal> {
     let Judged { tool, arguments, .. } = judged;
     let traits = tool.traits();
-    if !traits.counts_repeats {
+    // However it ends, calls that began later need not wait for this one.
+    let _turn = cx.turn.pass_at_end();
+    let alone = tool.concurrency(&arguments) == Concurrency::Barrier;
+    if alone && !traits.counts_repeats {
         cx.workspace.files().note_other_call();
+        // It may make calls of its own, which come behind it.
+        cx.turn.pass();
     }
     // Whatever ends this function, also being dropped, ends the work behind the tool.
     let _stop = cx.cancel.clone().drop_guard();
@@ -48,24 +54,19 @@ pub(super) async fn run(judged: Judged, cx: ToolCx) -> Result<ToolOutput, Refusa
     let mut work = std::pin::pin!(AssertUnwindSafe(tool.run(&cx, arguments)).catch_unwind());
     let cause = tokio::select! {
         biased;
-        done = &mut work => return Ok(settled(tool.name(), done)),
-        () = cx.cancel.cancelled() => Cause::Interrupt,
-        limit = elapsed(deadline) => Cause::Deadline(limit),
+        done = &mut work => {
+            // Beside others: noted in the order in which the calls began, which may have to be waited for.
+            if !alone && !traits.counts_repeats && cx.turn_has_come().await {
+                cx.workspace.files().note_other_call();
+            }
+            return Ok(settled(tool.name(), done));
+        }
+        reason = stop.fired() => Cause::Stopped(reason),
+        limit = cx.patience.elapsed(deadline) => Cause::Deadline(limit),
     };
     cx.cancel.cancel();
     let late = tokio::time::timeout(GRACE, &mut work).await.ok().map(|done| settled(tool.name(), done));
     Ok(cut_off(tool.name(), traits.read_only, cause, late))
-}
-
-/// Waits for the deadline; without one, for ever.
-async fn elapsed(deadline: Option<Duration>) -> Duration {
-    match deadline {
-        Some(limit) => {
-            tokio::time::sleep(limit).await;
-            limit
-        }
-        None => std::future::pending().await,
-    }
 }
 
 fn settled(tool: &str, done: Result<ToolOutput, Box<dyn Any + Send>>) -> ToolOutput {
@@ -99,7 +100,12 @@ fn cut_off(tool: &str, read_only: bool, cause: Cause, late: Option<ToolOutput>) 
         None => EffectDisposition::Unknown,
     };
     let (status, text) = match cause {
-        Cause::Interrupt => (ToolStatus::Cancelled, format!("{tool} was interrupted")),
+        Cause::Stopped(reason @ StopReason::Interrupted(_)) => {
+            (reason.status(), format!("{tool} was interrupted: {}", reason.words()))
+        }
+        Cause::Stopped(reason @ StopReason::BatchTime(_)) => {
+            (reason.status(), format!("{tool} was stopped: {}", reason.words()))
+        }
         Cause::Deadline(limit) => (
             ToolStatus::Timeout,
             format!("{tool} did not finish within {} s and was stopped", limit.as_secs_f64()),

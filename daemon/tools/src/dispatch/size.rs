@@ -1,5 +1,7 @@
 //! How much of a result the model gets: layers 2 and 3 of spec 10 §12. Layer 1 is in the tools.
 
+use std::path::PathBuf;
+
 use hermes_core::ToolCall;
 use serde_json::Value;
 
@@ -54,11 +56,13 @@ pub(super) struct Sized {
     pub(super) text: String,
     pub(super) chars: usize,
     pub(super) spilled: bool,
+    /// Where the full text was saved.
+    pub(super) file: Option<PathBuf>,
 }
 
 impl Sized {
     fn new(text: String, spilled: bool) -> Self {
-        Self { chars: text.chars().count(), text, spilled }
+        Self { chars: text.chars().count(), text, spilled, file: None }
     }
 }
 
@@ -79,7 +83,7 @@ pub(super) async fn run(
     }
     let spilled = Spilled::of(content, whole.text);
     let saved = spill::save(services, &cx.session_id, &call.id, spilled.text.clone()).await;
-    let place = match saved {
+    let place = match &saved {
         Ok(path) => {
             let search =
                 if cx.tools.allows("search_files") { ", or search it with search_files" } else { "" };
@@ -95,7 +99,7 @@ pub(super) async fn run(
             format!("The rest is lost: it could not be saved ({error}).")
         }
     };
-    Sized::new(spilled.block(tool, whole.chars, &place), true)
+    Sized { file: saved.ok(), ..Sized::new(spilled.block(tool, whole.chars, &place), true) }
 }
 
 /// Characters from which on the result is spilled; `None` = never for its own length.
