@@ -31,6 +31,7 @@ mod socket;
 
 // Layers, from the text of a file to the effective settings.
 mod diagnostic;
+mod edit;
 mod env_file;
 mod env_layer;
 mod expand;
@@ -44,14 +45,16 @@ mod render;
 mod schema;
 mod settings;
 mod tree;
+mod value;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind, Origin, Severity};
+pub use edit::{EditError, edit_setting};
 pub use env_file::{EnvFile, EnvFileError};
 pub use env_layer::{EnvMapping, env_mappings, is_truthy};
 pub use home::{Home, HomeError, HomeInput};
 pub use load::{CONFIG_VARIABLE, LoadError, LoadInput, Loaded, load};
-pub use mask::is_secret_key;
+pub use mask::{is_secret_key, masked_value};
 pub use mask_text::mask_yaml_text;
 pub use private_file::{create_private_dir, write_private};
 pub use profile::{ProfileName, ProfileNameError};
@@ -60,3 +63,4 @@ pub use render::to_yaml;
 pub use schema::schema_json;
 pub use settings::{Entry, Settings};
 pub use socket::{SocketEnv, SocketFolderError, prepare_socket_folder};
+pub use value::typed_value;

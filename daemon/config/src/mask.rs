@@ -90,6 +90,13 @@ pub(crate) fn masked(node: &Node, under_secret: bool) -> Value {
     }
 }
 
+/// The value of a dotted key as it may be shown.
+pub fn masked_value(key: &str, value: &Value) -> Value {
+    let node = Node::from_value(value, &crate::tree::Source::Default);
+    let secret = key.split('.').any(is_secret_key) && node.as_map().is_none();
+    masked(&node, secret)
+}
+
 /// A map under a secret-looking name is a section (`secrets:`), whose own keys decide.
 fn holds_secret(key: &str, node: &Node) -> bool {
     is_secret_key(key) && node.as_map().is_none()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::diagnostic::Origin;
 use crate::mask;
 use crate::schema::Schema;
-use crate::tree::{Node, Tree};
+use crate::tree::{Node, Source, Tree};
 
 /// Checked, merged settings. Cheap to clone; `Debug` masks secrets.
 #[derive(Clone)]
@@ -46,6 +46,24 @@ impl Settings {
     /// The built-in defaults alone: what holds when nothing is configured, or when nothing that is can be read.
     pub fn defaults() -> Self {
         Self::new(Schema::embedded().defaults())
+    }
+
+    /// These settings with some keys at other values; `None` takes a key out. Paths are whole: one name a level.
+    #[must_use]
+    pub fn overridden<'v>(&self, changes: impl IntoIterator<Item = (&'v [&'v str], Option<&'v Value>)>) -> Self {
+        let mut tree = self.0.tree.clone();
+        for (path, value) in changes {
+            let source = tree.at(path).map_or(Source::Default, |node| node.source.clone());
+            match value {
+                Some(value) => {
+                    tree.put(path, Node::from_value(value, &source));
+                }
+                None => {
+                    tree.take(path);
+                }
+            }
+        }
+        Self::new(tree)
     }
 
     /// A section as the type that acts on it; `path` is dotted, and empty for the root.
@@ -176,7 +194,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tree::Source;
 
     fn settings() -> Settings {
         Settings::new(Node::from_value(

@@ -1,4 +1,4 @@
-//! The command line, and the three variables that the daemon takes from its environment.
+//! The command line, and the four variables that the daemon takes from its environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,6 +65,8 @@ pub struct Surroundings {
     pub user_name: Option<String>,
     pub xdg_runtime_dir: Option<PathBuf>,
     pub temp_dir: PathBuf,
+    /// The value of `HERMES_WRITE_SAFE_ROOT`.
+    pub write_safe_root: Option<OsString>,
     /// The command line as it was typed, for the pid file.
     pub argv: Vec<String>,
     /// The user's login shell.

@@ -6,7 +6,7 @@ use std::io;
 use hermes_config::{HomeError, LoadError};
 use hermes_engine::EngineError;
 use hermes_server::BindError;
-use hermes_state::OpenError;
+use hermes_state::{OpenError, StateError};
 
 use crate::lock::LockError;
 use crate::logs::LogError;
@@ -16,6 +16,8 @@ use crate::runtime_files::LifeState;
 pub const EXIT_FAILURE: u8 = 1;
 /// A planned restart: a supervisor must start the daemon again.
 pub const EXIT_RESTART: u8 = 75;
+/// A tool of the agent tried to start it: only its user may.
+pub const EXIT_INSIDE: u8 = 77;
 /// Broken settings or an unusable home: a supervisor must not try again.
 pub const EXIT_CONFIG: u8 = 78;
 
@@ -23,6 +25,8 @@ pub const EXIT_CONFIG: u8 = 78;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StartError {
+    #[error("this daemon is not to be started by the agent's own tools: {0}")]
+    Inside(String),
     #[error("cannot use the home folder")]
     Home(#[source] HomeError),
     #[error("cannot take the profile")]
@@ -37,6 +41,8 @@ pub(crate) enum StartError {
     Runtime(#[source] io::Error),
     #[error("cannot open the database")]
     Database(#[source] OpenError),
+    #[error("cannot read what was accepted of the settings")]
+    Policy(#[source] StateError),
     #[error("cannot close what the last run left unfinished")]
     Recovery(#[source] EngineError),
     #[error("cannot open the socket")]
@@ -53,10 +59,12 @@ impl StartError {
     /// The process's exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
+            Self::Inside(_) => EXIT_INSIDE,
             Self::Home(_) | Self::Settings(_) | Self::Findings(_) | Self::Logs(_) => EXIT_CONFIG,
             Self::Lock(_)
             | Self::Runtime(_)
             | Self::Database(_)
+            | Self::Policy(_)
             | Self::Recovery(_)
             | Self::Socket(_)
             | Self::Announce { .. }
@@ -76,6 +84,7 @@ impl StartError {
     /// What the user can do now.
     pub(crate) fn hint(&self) -> String {
         match self {
+            Self::Inside(_) => "its user can start it, from a terminal of their own".into(),
             Self::Home(error) => error.hint(),
             Self::Lock(LockError::Held { .. }) => {
                 "use the running daemon, or stop it with `hermes-cli daemon stop`".into()
@@ -88,6 +97,7 @@ impl StartError {
             Self::Runtime(_) => "check the limits of threads and open files (`ulimit -a`)".into(),
             // Its text says already what to do.
             Self::Database(_) => String::new(),
+            Self::Policy(_) => "run `hermes-cli doctor`, and look at the disk's free space".into(),
             Self::Recovery(error) => error.hint(),
             Self::Socket(error) => error.hint(),
             Self::Announce { .. } => "check that the folder is yours and has free space".into(),

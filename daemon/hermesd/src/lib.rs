@@ -7,11 +7,14 @@
 //! Start with [`run`]: its steps are the daemon's life, in order.
 
 mod args;
+mod clean_start;
 mod detach;
 mod failure;
 mod lock;
 mod logs;
 mod notify;
+mod own_kin;
+mod policy_keys;
 mod private_file;
 mod process;
 mod run;
@@ -25,6 +28,7 @@ mod settings_page;
 mod stop;
 mod wiring;
 
+pub use clean_start::{close_to_others, start_clean};
 pub use args::{CommandLine, RunArgs, Surroundings};
-pub use failure::{EXIT_CONFIG, EXIT_FAILURE, EXIT_RESTART};
+pub use failure::{EXIT_CONFIG, EXIT_FAILURE, EXIT_INSIDE, EXIT_RESTART};
 pub use run::run;

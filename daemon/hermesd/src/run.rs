@@ -27,7 +27,7 @@ use crate::runtime_files::{DaemonFile, LifeState, StateFacts, StateFile};
 use crate::settings::{DaemonSettings, DrainSettings, LoggingSettings};
 use crate::stop::{Signals, StopCause, idle};
 use crate::wiring::{Parts, WiringInput};
-use crate::{detach, notify};
+use crate::{detach, notify, own_kin};
 
 /// Threads that run tasks. Turns wait for networks and children, they do not compute.
 const WORKERS: usize = 2;
@@ -92,6 +92,8 @@ struct Profile {
     home: Home,
     lock: ProfileLock,
     state_file: StateFile,
+    /// A daemon served this home before, and its database is gone.
+    database_lost: bool,
 }
 
 impl Profile {
@@ -103,14 +105,18 @@ impl Profile {
         })
         .map_err(StartError::Home)?;
         home.ensure().map_err(StartError::Home)?;
+        if let Some(why) = own_kin::refuses_to_serve(&home) {
+            return Err(StartError::Inside(why));
+        }
         if args.on_demand {
             detach::leave_terminal(home.dir());
         }
         let record = ProcessRecord::current(home.dir(), around.argv.clone());
         let lock = ProfileLock::take(&home.gateway_lock(), &home.gateway_pid(), &record)
             .map_err(StartError::Lock)?;
+        let database_lost = !home.state_db().exists() && StateFile::tells_of_service(&home.gateway_state());
         let state_file = StateFile::new(home.gateway_state(), record, VERSION);
-        Ok(Self { home, lock, state_file })
+        Ok(Self { home, lock, state_file, database_lost })
     }
 
     fn state(&self, clock: &dyn Clock, state: LifeState, facts: StateFacts<'_>) {
@@ -196,6 +202,7 @@ async fn live(
         version: VERSION,
         log_feed: LogFeed { path: home.logs_dir().join(AGENT_LOG), written: logs.written() },
         shutdown,
+        database_lost: profile.database_lost,
     })
     .await?;
     logs.redact_with(parts.redactor.clone());
@@ -233,6 +240,13 @@ async fn live(
         check_database(&tasks, db.clone());
     }
     wake_queues(&tasks, engine.clone());
+    own_kin::keep_looking(
+        &tasks,
+        server.family.clone(),
+        parts.policy.clone(),
+        server.clients.clone(),
+        engine.clone(),
+    );
 
     let idle_limit = daemon.idle_exit().filter(|_| args.on_demand);
     let cause = tokio::select! {
@@ -254,6 +268,8 @@ async fn live(
     }
     tasks.stop();
     parts.close_backend().await;
+    // What lives on is noted for the next daemon.
+    parts.server.family.look();
     if !tasks.wait(TASKS_GRACE).await {
         warn!(running = tasks.running(), "tasks did not end in time");
     }

@@ -80,6 +80,17 @@ impl StateFile {
         Self { path, process, version }
     }
 
+    /// Whether the file tells of a daemon of ours that served this home: one that came up, not one that failed.
+    pub(crate) fn tells_of_service(path: &Path) -> bool {
+        let record = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+        record.is_some_and(|record| {
+            record["kind"] == "hermesd"
+                && record["gateway_state"]
+                    .as_str()
+                    .is_some_and(|state| ["running", "draining", "stopped"].contains(&state))
+        })
+    }
+
     /// Writes the state. A failure is logged and otherwise ignored: the file informs, nothing rests on it.
     pub(crate) fn write(&self, now: Instant, state: LifeState, facts: StateFacts<'_>) {
         let record = StateRecord {

@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 
 use hermes_context::ContextSettings;
-use hermes_engine::{AgentSettings, BusySettings};
+use hermes_engine::{AgentSettings, BusySettings, ClarifySettings};
 use hermes_providers::{ModelSettings, ProvidersSettings, RetrySettings};
-use hermes_runtime::{SecuritySettings, TerminalSettings};
+use hermes_runtime::{CheckpointSettings, SecuritySettings, TerminalSettings};
 use hermes_state::StateSettings;
-use hermes_tools::{AgentToolSettings, FileReadMaxChars, PlatformToolsets, ToolOutputSettings, ToolTimeouts};
+use hermes_tools::{AgentToolSettings, FileReadMaxChars, GuardrailSettings, PlatformToolsets, ToolOutputSettings, ToolTimeouts};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -26,6 +26,8 @@ fn sections() -> Vec<(&'static str, Value)> {
         ("agent", of::<AgentToolSettings>()),
         ("agent", of::<DrainSettings>()),
         ("agent", of::<RetrySettings>()),
+        ("checkpoints", of::<CheckpointSettings>()),
+        ("clarify", of::<ClarifySettings>()),
         ("daemon", of::<DaemonSettings>()),
         ("display", of::<BusySettings>()),
         ("file_read_max_chars", of::<FileReadMaxChars>()),
@@ -37,6 +39,7 @@ fn sections() -> Vec<(&'static str, Value)> {
         ("state", of::<StateSettings>()),
         ("terminal", of::<TerminalSettings>()),
         ("timeouts.tools", of::<ToolTimeouts>()),
+        ("tool_loop_guardrails", of::<GuardrailSettings>()),
         ("tool_output", of::<ToolOutputSettings>()),
     ]
 }

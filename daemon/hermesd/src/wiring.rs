@@ -7,21 +7,23 @@ use std::time::Duration;
 use hermes_config::{Home, Loaded, Settings};
 use hermes_context::{LocalDate, MachineFacts};
 use hermes_core::{Clock, Epoch, Instant};
-use hermes_engine::{Engine, EngineDeps, LocalTime, PromptBroker};
+use hermes_engine::{
+    ConversationTools, Engine, EngineDeps, LocalTime, PromptBroker, TodoLists, WakeRelay,
+};
 use hermes_providers::{
     HttpSettings, OfflineFacts, Providers, RouteChoice, RouteSettings, key_variables, resolve,
 };
 use hermes_runtime::{
-    Approvals, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, PolicyInput,
-    PolicySettings, Redactor, SecretScope, SecuritySettings, Tasks, TerminalBackend, TerminalSettings,
+    CheckpointSettings, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    Redactor, SecretScope, SecuritySettings, Snapshots, SnapshotsInput, Tasks, TerminalBackend, TerminalSettings,
 };
 use hermes_server::{
     Clients, DefaultModel, Identity, LogFeed, Notices, ServerDeps, ShutdownCommand, StorageReport,
 };
 use hermes_state::{Db, OpenOptions, StateSettings};
 use hermes_tools::{
-    Ask, ChildFacts, Dispatcher, FileLedger, NoCheckpoints, NoHooks, NobodyWakes, Registry, ToolServices,
-    ToolSettings,
+    Ask, ChildFacts, Dispatcher, FileLedger, NoHooks, Registry, ToolServices,
+    ToolSettings, Wake,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -29,6 +31,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::args::Surroundings;
 use crate::failure::StartError;
+use crate::own_kin;
+use crate::policy_keys::{PolicyKeys, PolicyKeysInput, standing_approvals};
 use crate::settings_files::SettingsAsRead;
 
 /// Longest look for model servers on this machine, before the daemon is ready. Closed ports answer at once.
@@ -46,6 +50,8 @@ pub(crate) struct WiringInput<'a> {
     pub(crate) version: &'static str,
     pub(crate) log_feed: LogFeed,
     pub(crate) shutdown: mpsc::Sender<ShutdownCommand>,
+    /// A daemon served this home before, and its database is gone.
+    pub(crate) database_lost: bool,
 }
 
 /// The daemon's parts, ready to serve.
@@ -54,35 +60,45 @@ pub(crate) struct Parts {
     pub(crate) db: Db,
     pub(crate) server: ServerDeps,
     pub(crate) redactor: Redactor,
+    pub(crate) policy: PolicyKeys,
     /// The database was not closed by the last process that wrote it.
     pub(crate) unclean_end: bool,
     backend: Arc<dyn TerminalBackend>,
     /// Kept so that the receivers stay open; a reload of the settings sends here.
     _settings: watch::Sender<Arc<Settings>>,
     _tool_settings: watch::Sender<Arc<ToolSettings>>,
-    _policy_settings: watch::Sender<Arc<PolicySettings>>,
+    _checkpoint_settings: watch::Sender<Arc<CheckpointSettings>>,
 }
 
 impl Parts {
     /// Builds everything. Opens the database; starts no turn and opens no port.
     pub(crate) async fn build(input: WiringInput<'_>) -> Result<Self, StartError> {
         let WiringInput { home, loaded, around, clock, tasks, .. } = input;
-        let settings = Arc::new(loaded.settings);
         let secrets = SecretScope::from_env_file(&loaded.secrets);
-        let redactor = redactor(&settings, &secrets);
-
-        let state: StateSettings = settings.section("state");
+        let state: StateSettings = loaded.settings.section("state");
         let (db, opened) = Db::open(&home.state_db(), Arc::clone(clock), &OpenOptions::from(&state))
             .map_err(StartError::Database)?;
         for warning in &opened.warnings {
             tracing::warn!(%warning, "database");
         }
+        let notices = Notices::new(Arc::clone(clock));
+        // From here on nobody sees a setting of policy that no person has accepted.
+        let (policy, settings) = PolicyKeys::open(PolicyKeysInput {
+            home,
+            db: &db,
+            file: &loaded.settings,
+            lost: input.database_lost,
+            notices: notices.clone(),
+        })
+        .await
+        .map_err(StartError::Policy)?;
+        let approvals = standing_approvals(&db).await.map_err(StartError::Policy)?;
+        let settings = Arc::new(settings);
+        let redactor = redactor(&settings, &secrets);
 
         let (settings_sender, settings_now) = watch::channel(Arc::clone(&settings));
         let (tool_settings_sender, tool_settings) =
             watch::channel(Arc::new(ToolSettings::from_settings(&settings)));
-        let (policy_sender, policy_settings) =
-            watch::channel(Arc::new(PolicySettings::from_settings(&settings)));
         let terminal: TerminalSettings = settings.section("terminal");
         let backend: Arc<dyn TerminalBackend> = Arc::new(LocalBackend::new(LocalBackendInput {
             temp_dir: around.temp_dir.clone(),
@@ -92,17 +108,33 @@ impl Parts {
         let user_home = around.user_home.clone().unwrap_or_else(|| home.dir().to_path_buf());
         // One broker for both sides: tools ask through it, and clients answer through the engine.
         let prompts = Arc::new(PromptBroker::default());
+        // The same way: processes speak through it before there is an engine, and to the engine once there is one.
+        let wake = Arc::new(WakeRelay::default());
+        let todos = Arc::new(TodoLists::default());
+        let paths = PathPolicy::new(PathPolicyInput {
+            home: home.dir().to_path_buf(),
+            root: home.root().to_path_buf(),
+            user_home: user_home.clone(),
+            safe_root: around.write_safe_root.clone(),
+            temp_dir: around.temp_dir.clone(),
+        });
+        let checkpoint_settings: CheckpointSettings = settings.section("checkpoints");
+        let (checkpoint_sender, checkpoint_settings) = watch::channel(Arc::new(checkpoint_settings));
+        let snapshots = Snapshots::new(SnapshotsInput {
+            dir: home.checkpoints_dir(),
+            user_home: user_home.clone(),
+            settings: checkpoint_settings,
+            paths: paths.clone(),
+            redactor: redactor.clone(),
+            clock: Arc::clone(clock),
+            tasks: tasks.clone(),
+        });
+        snapshots.start();
         let services = ToolServices {
             policy: Policy::new(PolicyInput {
-                paths: PathPolicy::new(PathPolicyInput {
-                    home: home.dir().to_path_buf(),
-                    root: home.root().to_path_buf(),
-                    user_home: user_home.clone(),
-                    safe_root: None,
-                    temp_dir: around.temp_dir.clone(),
-                }),
-                settings: policy_settings,
-                approvals: Approvals::default(),
+                paths,
+                settings: policy.live(),
+                approvals: approvals.clone(),
             }),
             redactor: redactor.clone(),
             backend: Arc::clone(&backend),
@@ -119,15 +151,20 @@ impl Parts {
             settings: tool_settings,
             tasks: tasks.clone(),
             clock: Arc::clone(clock),
-            wake: Arc::new(NobodyWakes),
+            wake: Arc::clone(&wake) as Arc<dyn Wake>,
             ask: Arc::clone(&prompts) as Arc<dyn Ask>,
             hooks: Arc::new(NoHooks),
-            checkpoints: Arc::new(NoCheckpoints),
+            snapshots: snapshots.clone(),
             files: Arc::new(FileLedger::default()),
             results_dir: home.cache_dir().join("tool-results"),
         };
         let registry = Arc::new(Registry::new(Arc::clone(clock)));
-        for tool in hermes_tools::file_tools().into_iter().chain(hermes_tools::terminal_tools()) {
+        let conversation = hermes_engine::tools(ConversationTools {
+            todos: Arc::clone(&todos),
+            settings: settings_now.clone(),
+        });
+        let machine = hermes_tools::file_tools().into_iter().chain(hermes_tools::terminal_tools());
+        for tool in machine.chain(conversation) {
             registry.register(tool).map_err(|error| StartError::Wiring(error.into()))?;
         }
 
@@ -146,12 +183,16 @@ impl Parts {
             local: Arc::new(LocalZone(TimeZone::system())),
             machine: MachineFacts::of_host(user_home, shell_name(around)),
             prompts,
+            todos,
+            wake,
             tasks: tasks.clone(),
             epoch: input.epoch.clone(),
         });
+        policy.tell_sessions_of(engine.clone());
         let server = ServerDeps {
             engine: engine.clone(),
             db: db.clone(),
+            snapshots,
             settings: settings_now,
             identity: Identity {
                 version: input.version,
@@ -170,7 +211,10 @@ impl Parts {
             settings_files: Arc::new(SettingsAsRead::now(home)),
             clock: Arc::clone(clock),
             clients: Clients::new(Arc::clone(clock)),
-            notices: Notices::new(Arc::clone(clock)),
+            notices,
+            family: own_kin::family(home, around, input.on_demand, Vec::new),
+            approvals,
+            policy: Arc::new(policy.clone()),
             logs: input.log_feed,
             shutdown: input.shutdown,
         };
@@ -183,7 +227,8 @@ impl Parts {
             backend,
             _settings: settings_sender,
             _tool_settings: tool_settings_sender,
-            _policy_settings: policy_sender,
+            policy,
+            _checkpoint_settings: checkpoint_sender,
         })
     }
 

@@ -7,12 +7,15 @@ use std::time::Duration;
 use hermes_config::Settings;
 use hermes_core::{Clock, Epoch, Instant};
 use hermes_engine::Engine;
+use hermes_runtime::{Approvals, Snapshots};
+use hermes_runtime::kin::Family;
 use hermes_state::Db;
 use tokio::sync::{mpsc, watch};
 
 use crate::clients::Clients;
 use crate::logs::LogFeed;
 use crate::notices::Notices;
+use crate::policy_desk::PolicyDesk;
 
 /// Everything the services use.
 #[derive(Debug, Clone)]
@@ -20,6 +23,8 @@ pub struct ServerDeps {
     pub engine: Engine,
     /// For reading lists, transcripts and search hits; the server never writes.
     pub db: Db,
+    /// What turns have changed, and how it was before.
+    pub snapshots: Snapshots,
     pub settings: watch::Receiver<Arc<Settings>>,
     pub identity: Identity,
     pub storage: StorageReport,
@@ -31,6 +36,12 @@ pub struct ServerDeps {
     pub clients: Clients,
     pub notices: Notices,
     pub logs: LogFeed,
+    /// Tells clients of the agent's own from those of a person.
+    pub family: Family,
+    /// What people have allowed the agent for more than once.
+    pub approvals: Approvals,
+    /// The settings that say what the agent may do.
+    pub policy: Arc<dyn PolicyDesk>,
     /// Where a client's wish to end the daemon goes.
     pub shutdown: mpsc::Sender<ShutdownCommand>,
 }

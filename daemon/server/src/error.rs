@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use hermes_core::Json;
 use hermes_engine::EngineError;
+use hermes_runtime::SnapshotError;
 use hermes_state::StateError;
 use tonic::metadata::{BinaryMetadataValue, MetadataMap};
 use tonic::{Code, Status};
@@ -57,6 +58,18 @@ pub(crate) fn storage(error: &StateError) -> Status {
     let code = storage_code(error);
     log(code, error);
     with_hint(code, &error.to_string(), "")
+}
+
+/// Snapshots that cannot be used.
+pub(crate) fn snapshots(error: &SnapshotError) -> Status {
+    let code = match error {
+        SnapshotError::Nothing | SnapshotError::Ambiguous { .. } => Code::FailedPrecondition,
+        SnapshotError::BadId(_) => Code::InvalidArgument,
+        SnapshotError::Unknown(_) | SnapshotError::NoSuchFile { .. } => Code::NotFound,
+        _ => Code::Internal,
+    };
+    log(code, error);
+    with_hint(code, &chain(error), error.hint())
 }
 
 fn storage_code(error: &StateError) -> Code {

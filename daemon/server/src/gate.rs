@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 use crate::clients::Clients;
 use crate::error::shorten;
 use crate::limit;
-use crate::peer::{Access, Grant};
+use crate::peer::{Access, Grant, admit_confined, refusal};
 use crate::scopes::scope_of;
 
 /// Puts a [`Gate`] before the services.
@@ -87,6 +87,7 @@ fn admit(path: &str, access: Option<&Access>) -> Result<Grant, Status> {
             shorten(path, 200)
         )));
     };
+    admit_confined(grant, path)?;
     require(grant, needed, path)?;
     Ok(grant.clone())
 }
@@ -95,6 +96,9 @@ fn admit(path: &str, access: Option<&Access>) -> Result<Grant, Status> {
 pub(crate) fn require(grant: &Grant, needed: Scope, what: &str) -> Result<(), Status> {
     if grant.scope >= needed {
         return Ok(());
+    }
+    if grant.confined.is_some() {
+        return Err(refusal(what));
     }
     Err(Status::permission_denied(format!(
         "{what} needs scope `{}`, and this connection has `{}`",
@@ -117,12 +121,10 @@ fn reworded(answer: http::Response<Body>) -> http::Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use hermes_core::Principal;
-
     use super::*;
 
     fn granted(scope: Scope) -> Access {
-        Access::Granted(Grant { scope, principal: Principal::Owner })
+        Access::Granted(Grant { scope, ..Grant::owner() })
     }
 
     #[test]

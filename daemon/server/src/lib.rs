@@ -18,6 +18,7 @@ mod listen;
 mod logs;
 mod notices;
 mod peer;
+mod policy_desk;
 mod scopes;
 mod serve;
 mod service;
@@ -27,5 +28,6 @@ pub use deps::{DefaultModel, Identity, ServerDeps, SettingsFiles, ShutdownComman
 pub use listen::{BindError, HoldsProfileLock, bind};
 pub use logs::LogFeed;
 pub use notices::Notices;
+pub use policy_desk::{ConfigWritten, PolicyDesk, PolicyError, WaitingEdit};
 pub use scopes::scope_of;
 pub use serve::{ServeError, serve};

@@ -7,9 +7,12 @@ use std::time::Duration;
 use futures_util::Stream;
 use hermes_proto::MAX_MESSAGE_BYTES;
 use hermes_proto::v1::control_server::ControlServer;
+use hermes_proto::v1::policy_server::PolicyServer;
 use hermes_proto::v1::prompts_server::PromptsServer;
 use hermes_proto::v1::sessions_server::SessionsServer;
+use hermes_proto::v1::tools_server::ToolsServer;
 use hermes_proto::v1::turns_server::TurnsServer;
+use hermes_runtime::kin::Family;
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -18,7 +21,7 @@ use crate::clients::Clients;
 use crate::deps::ServerDeps;
 use crate::gate::GateLayer;
 use crate::peer::PeerStream;
-use crate::service::{ControlService, PromptsService, Services, SessionsService, TurnsService};
+use crate::service::{ControlService, PolicyService, PromptsService, Services, SessionsService, ToolsService, TurnsService};
 
 /// Streams that one connection may have open: a client may watch as many sessions as it likes.
 const MAX_STREAMS: u32 = 10_000;
@@ -43,7 +46,7 @@ pub async fn serve(
     listener: UnixListener,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let clients = deps.clients.clone();
+    let (clients, family) = (deps.clients.clone(), deps.family.clone());
     let services = Arc::new(Services::new(deps, stop.clone()));
     let router = Server::builder()
         .max_concurrent_streams(Some(MAX_STREAMS))
@@ -66,12 +69,22 @@ pub async fn serve(
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
         )
         .add_service(
+            PolicyServer::new(PolicyService(Arc::clone(&services)))
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+        )
+        .add_service(
+            ToolsServer::new(ToolsService(Arc::clone(&services)))
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+        )
+        .add_service(
             PromptsServer::new(PromptsService(services))
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
         );
     let serving =
-        router.serve_with_incoming_shutdown(connections(listener, clients), stop.clone().cancelled_owned());
+        router.serve_with_incoming_shutdown(connections(listener, clients, family), stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;
         tokio::time::sleep(CLOSE_GRACE).await;
@@ -83,14 +96,18 @@ pub async fn serve(
 }
 
 /// Accepted connections. A failed accept is logged and tried again: it must not end the daemon.
-fn connections(listener: UnixListener, clients: Clients) -> impl Stream<Item = io::Result<PeerStream>> {
+fn connections(
+    listener: UnixListener,
+    clients: Clients,
+    family: Family,
+) -> impl Stream<Item = io::Result<PeerStream>> {
     let own_uid = nix::unistd::geteuid().as_raw();
-    futures_util::stream::unfold((listener, clients), move |(listener, clients)| async move {
+    futures_util::stream::unfold((listener, clients, family), move |(listener, clients, family)| async move {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let peer = PeerStream::new(stream, own_uid, &clients);
-                    return Some((Ok(peer), (listener, clients)));
+                    let peer = PeerStream::new(stream, own_uid, &clients, &family);
+                    return Some((Ok(peer), (listener, clients, family)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");

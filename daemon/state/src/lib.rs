@@ -61,6 +61,7 @@ mod inputs;
 mod lineage;
 mod list;
 mod open;
+mod policy;
 mod prompts;
 mod readers;
 mod resolve;
@@ -82,6 +83,7 @@ pub use error::{BeginTurnError, OpenError, ResolveError, SessionRef, StateError,
 pub use inputs::InputRow;
 pub use list::{ListFilter, SessionSummary};
 pub use open::{OpenOptions, OpenReport};
+pub use policy::{AcceptedPolicy, StandingApproval};
 pub use search::SearchHit;
 pub use sessions::{NewSession, StoredSession};
 pub use settings::{StateSettings, Synchronous};

@@ -9,7 +9,7 @@ pub(crate) struct Migration {
 }
 
 /// All migrations, in order. A test holds the list against the folder.
-pub(crate) const MIGRATIONS: [Migration; 8] = [
+pub(crate) const MIGRATIONS: [Migration; 9] = [
     Migration { version: 1000, sql: include_str!("../../../migrations/1000_conversations.sql") },
     Migration { version: 1001, sql: include_str!("../../../migrations/1001_routing.sql") },
     Migration { version: 1002, sql: include_str!("../../../migrations/1002_turns.sql") },
@@ -18,10 +18,11 @@ pub(crate) const MIGRATIONS: [Migration; 8] = [
     Migration { version: 1005, sql: include_str!("../../../migrations/1005_automation.sql") },
     Migration { version: 1006, sql: include_str!("../../../migrations/1006_access.sql") },
     Migration { version: 1007, sql: include_str!("../../../migrations/1007_full_text.sql") },
+    Migration { version: 1008, sql: include_str!("../../../migrations/1008_policy.sql") },
 ];
 
 /// The version that this build writes.
-pub(crate) const LATEST: i64 = 1007;
+pub(crate) const LATEST: i64 = 1008;
 
 /// The last version of the original that is adopted.
 pub(crate) const LAST_ORIGINAL: i64 = 30;

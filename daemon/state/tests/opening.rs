@@ -12,7 +12,7 @@ use kit::*;
 use pretty_assertions::assert_eq;
 
 /// The newest schema of this build.
-const LATEST: i64 = 1007;
+const LATEST: i64 = 1008;
 
 #[tokio::test]
 async fn a_new_file_is_private_and_empty() {

@@ -199,7 +199,7 @@ impl<'s> View<'s> {
     }
 
     /// The named keys, in the schema's order.
-    fn property_names(&self) -> Vec<&'s str> {
+    pub(crate) fn property_names(&self) -> Vec<&'s str> {
         let own = self.parts.iter().filter_map(|part| part.get("properties")?.as_object());
         let mut names: Vec<&str> = own.flat_map(|map| map.keys().map(String::as_str)).collect();
         for alternative in self.listed_alternatives() {

@@ -5,12 +5,15 @@
 
 pub(crate) mod read_control;
 pub(crate) mod read_options;
+pub(crate) mod read_policy;
 pub(crate) mod read_prompts;
 pub(crate) mod read_sessions;
+pub(crate) mod read_tools;
 pub(crate) mod read_turns;
 pub(crate) mod write_events;
 pub(crate) mod write_rows;
 pub(crate) mod write_sessions;
+pub(crate) mod write_tools;
 pub(crate) mod write_turns;
 
-mod field;
+pub(crate) mod field;

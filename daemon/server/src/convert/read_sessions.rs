@@ -49,7 +49,10 @@ pub(crate) fn attach(request: wire::AttachRequest, grant: &Grant) -> Result<Atta
             ));
         }
     }
-    can_answer.retain(|kind| answer_scope(kind).is_some_and(|needed| grant.scope >= needed));
+    can_answer.retain(|kind| {
+        // The agent does not answer itself, not even what it asks the user.
+        grant.confined.is_none() && answer_scope(kind).is_some_and(|needed| grant.scope >= needed)
+    });
     can_answer.sort();
     can_answer.dedup();
     Ok(AttachInput {
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     fn grant(scope: Scope) -> Grant {
-        Grant { scope, principal: Principal::Owner }
+        Grant { scope, ..Grant::owner() }
     }
 
     fn attach_request(can_answer: &[&str]) -> wire::AttachRequest {

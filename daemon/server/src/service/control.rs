@@ -11,10 +11,13 @@ use tonic::{Request, Response, Status};
 
 use super::{Answers, ControlService, ended, grant};
 use crate::convert::{read_control, write_sessions};
+use crate::peer::Grant;
 use crate::{error, limit};
 
 /// What this daemon can do beyond the first version of the contract.
 const CAPABILITIES: [&str; 2] = ["row_batches", "log_follow"];
+/// Said to a client that the agent's own tools started.
+const CONFINED: &str = "confined";
 
 #[tonic::async_trait]
 impl Control for ControlService {
@@ -22,7 +25,8 @@ impl Control for ControlService {
         &self,
         request: Request<wire::HelloRequest>,
     ) -> Result<Response<wire::HelloResponse>, Status> {
-        let scope = grant(&request)?.scope;
+        let Grant { scope, confined, .. } = grant(&request)?;
+        let confined = confined.as_ref().map(|_| CONFINED.to_owned());
         let identity = &self.0.deps.identity;
         read_control::hello(request.get_ref(), identity.version)?;
         Ok(Response::new(wire::HelloResponse {
@@ -30,7 +34,7 @@ impl Control for ControlService {
             version: identity.version.into(),
             epoch: identity.epoch.to_string(),
             profile: identity.profile.clone(),
-            capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
+            capabilities: CAPABILITIES.map(str::to_owned).into_iter().chain(confined).collect(),
             scope: scope.as_str().into(),
             pid: identity.pid,
             on_demand: identity.on_demand,
@@ -60,7 +64,7 @@ impl Control for ControlService {
             model,
             provider,
             read_only_reason: deps.storage.read_only.clone(),
-            warnings: deps.storage.warnings.clone(),
+            warnings: deps.storage.warnings.iter().cloned().chain(self.0.waiting_edits()).collect(),
             session_count: counts.sessions,
             message_count: counts.messages,
             queued_inputs: engine.queued_inputs,
@@ -72,15 +76,17 @@ impl Control for ControlService {
 
     async fn watch(
         &self,
-        _request: Request<wire::WatchRequest>,
+        request: Request<wire::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
+        let shown = (self.0.confined.clone(), grant(&request)?.clone());
         let changes = self.0.deps.engine.changes();
         let notices = self.0.deps.notices.subscribe();
         let clock = self.0.deps.clock.clone();
         let stop = self.0.stop.clone();
-        let state = Some((changes, notices, clock, stop));
+        let state = Some((changes, notices, shown, clock, stop));
         let events = futures_util::stream::unfold(state, |state| async move {
-            let (mut changes, mut notices, clock, stop) = state?;
+            let (mut changes, mut notices, shown, clock, stop) = state?;
+            let (confined, grant) = &shown;
             loop {
                 let event = tokio::select! {
                     biased;
@@ -94,6 +100,7 @@ impl Control for ControlService {
                         Err(RecvError::Closed) => return None,
                     },
                     change = changes.recv() => match change {
+                        Ok(change) if !confined.shows(grant, &change.summary.id) => continue,
                         Ok(change) => {
                             let summary = write_sessions::summary(change.summary, change.running);
                             wire::ProfileEvent {
@@ -106,7 +113,7 @@ impl Control for ControlService {
                     },
                     () = stop.cancelled() => return Some((Err(ended()), None)),
                 };
-                return Some((Ok(event), Some((changes, notices, clock, stop))));
+                return Some((Ok(event), Some((changes, notices, shown, clock, stop))));
             }
         });
         Ok(Response::new(Box::pin(events)))

@@ -37,6 +37,7 @@ impl Prompts for PromptsService {
         request: Request<wire::ListPendingRequest>,
     ) -> Result<Response<wire::ListPendingResponse>, Status> {
         let session_id = read_prompts::list(request.get_ref())?;
+        self.0.confined.check(grant(&request)?, &session_id)?;
         let prompts = self.0.deps.engine.pending(&session_id);
         Ok(Response::new(wire::ListPendingResponse {
             prompts: prompts.into_iter().map(write_events::pending).collect(),

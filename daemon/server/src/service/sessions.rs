@@ -10,7 +10,7 @@ use hermes_state::ListFilter;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use super::{Answers, SessionsService, ended, grant, principal};
+use super::{Answers, SessionsService, ended, grant};
 use crate::convert::{read_sessions, write_events, write_rows, write_sessions};
 use crate::{error, limit};
 
@@ -23,9 +23,12 @@ impl Sessions for SessionsService {
         &self,
         request: Request<wire::CreateSessionRequest>,
     ) -> Result<Response<wire::SessionDetail>, Status> {
-        let principal = principal(&request)?;
-        let input = read_sessions::create(request.into_inner(), principal)?;
-        let detail = self.0.deps.engine.create(input).await.map_err(|error| error::engine(&error))?;
+        let grant = grant(&request)?.clone();
+        self.0.confined.may_create(&grant)?;
+        let input = read_sessions::create(request.into_inner(), grant.principal.clone())?;
+        let mut detail = self.0.deps.engine.create(input).await.map_err(|error| error::engine(&error))?;
+        self.0.confined.created(&grant, &detail.summary.id);
+        detail.warnings.extend(self.0.waiting_edits());
         Ok(Response::new(write_sessions::detail(detail)))
     }
 
@@ -33,8 +36,11 @@ impl Sessions for SessionsService {
         &self,
         request: Request<wire::OpenSessionRequest>,
     ) -> Result<Response<wire::SessionDetail>, Status> {
+        let grant = grant(&request)?.clone();
         let input = read_sessions::open(request.into_inner())?;
-        let detail = self.0.deps.engine.open(input).await.map_err(|error| error::engine(&error))?;
+        self.0.confined.check_reference(&grant, &input.reference)?;
+        let mut detail = self.0.deps.engine.open(input).await.map_err(|error| error::engine(&error))?;
+        detail.warnings.extend(self.0.waiting_edits());
         Ok(Response::new(write_sessions::detail(detail)))
     }
 
@@ -42,10 +48,12 @@ impl Sessions for SessionsService {
         &self,
         request: Request<wire::ListSessionsRequest>,
     ) -> Result<Response<wire::ListSessionsResponse>, Status> {
+        let grant = grant(&request)?.clone();
         let filter: ListFilter = read_sessions::list(request.into_inner())?;
         let sessions = self.0.deps.engine.list(filter).await.map_err(|error| error::engine(&error))?;
         let sessions = sessions
             .into_iter()
+            .filter(|(session, _)| self.0.confined.shows(&grant, &session.id))
             .map(|(session, running)| write_sessions::summary(session, running))
             .collect();
         limit::reply(wire::ListSessionsResponse { sessions }, "ask for fewer sessions at once")
@@ -55,7 +63,9 @@ impl Sessions for SessionsService {
         &self,
         request: Request<wire::GetSessionRequest>,
     ) -> Result<Response<wire::GetSessionResponse>, Status> {
+        let grant = grant(&request)?.clone();
         let asked = read_sessions::get(request.into_inner(), ROWS_AT_ONCE)?;
+        self.0.confined.check_reference(&grant, &asked.reference)?;
         let deps = &self.0.deps;
         let (summary, running, _) =
             deps.engine.get(&asked.reference, false).await.map_err(|error| error::engine(&error))?;
@@ -75,9 +85,14 @@ impl Sessions for SessionsService {
         &self,
         request: Request<wire::SearchRequest>,
     ) -> Result<Response<wire::SearchResponse>, Status> {
+        let grant = grant(&request)?.clone();
         let (query, most) = read_sessions::search(request.into_inner())?;
         let hits = self.0.deps.engine.search(&query, most).await.map_err(|error| error::engine(&error))?;
-        let hits = hits.into_iter().map(write_sessions::hit).collect();
+        let hits = hits
+            .into_iter()
+            .filter(|hit| self.0.confined.shows(&grant, &hit.session_id))
+            .map(write_sessions::hit)
+            .collect();
         limit::reply(wire::SearchResponse { hits }, "ask for fewer hits")
     }
 
@@ -88,7 +103,12 @@ impl Sessions for SessionsService {
         request: Request<wire::AttachRequest>,
     ) -> Result<Response<Self::AttachStream>, Status> {
         let grant = grant(&request)?.clone();
-        let input = read_sessions::attach(request.into_inner(), &grant)?;
+        let mut input = read_sessions::attach(request.into_inner(), &grant)?;
+        self.0.confined.check(&grant, &input.session_id)?;
+        if self.0.confined.holds(&input.session_id) {
+            // Nobody approves anything in a session that the agent itself started.
+            input.can_answer.clear();
+        }
         let (attached, watch) =
             self.0.deps.engine.attach(input).await.map_err(|error| error::engine(&error))?;
         let opening = write_sessions::attached(attached);
