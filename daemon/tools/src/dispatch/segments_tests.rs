@@ -89,7 +89,9 @@ async fn by_segments(bench: &Bench, calls: &[ToolCall]) -> Vec<CallResult> {
     let mut results = Vec::new();
     for segment in bench.dispatcher.plan(&bench.tools, &bench.workspace, calls) {
         let calls = &calls[segment.calls];
-        if !segment.parallel {
+        // As the engine does: where the guard's word on one call can depend on another, they do not run at once.
+        let ordered = bench.dispatcher.needs_order(&bench.guard, &bench.tools, calls.iter());
+        if !segment.parallel || ordered {
             for call in calls {
                 results.push(bench.dispatcher.call(bench.cx(), call).await);
             }
@@ -191,7 +193,15 @@ async fn of_equal_reads_at_once_the_first_gets_the_lines() {
     let bench = tree();
     let read = ("read_file", json!({ "path": "a.txt" }));
     let calls = calls_of(&[read.clone(), read.clone(), read, ("search_files", json!({ "pattern": "x" }))]);
-    let results = by_segments(&bench, &calls).await;
+    let mut begun = Vec::new();
+    for call in &calls {
+        begun.push(bench.dispatcher.begin(&bench.cx(), call).await);
+    }
+    let works: Vec<_> = begun.into_iter().map(|begun| bench.dispatcher.work(begun)).rev().collect();
+    let mut results = Vec::new();
+    for (call, worked) in calls.iter().zip(join_all(works).await.into_iter().rev()) {
+        results.push(bench.dispatcher.settle(&bench.cx(), call, worked).await);
+    }
     let texts: Vec<&str> = results.iter().map(|result| result.content.as_str()).collect();
     assert!(texts[0].contains("1|alpha"), "{texts:?}");
     assert!(texts[1].contains("unchanged"), "{texts:?}");

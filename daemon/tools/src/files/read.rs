@@ -128,7 +128,7 @@ fn note(cx: &ToolCx, key: ReadKey, attempt: Attempt) -> ToolOutput {
         return repetition;
     }
     let Some(seen) = seen else { return output };
-    let in_a_row = cx.workspace.files().after_read(key, seen);
+    let in_a_row = cx.workspace.files().after_read(key, seen, &cx.call_id);
     if in_a_row < WARN_AT {
         return output;
     }

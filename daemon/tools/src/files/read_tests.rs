@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -152,6 +153,8 @@ async fn a_spilled_read_can_be_read_again() {
     let spilled = bench.call("read_file", json!({ "path": "a.txt" })).await;
     assert!(spilled.content.starts_with("<persisted-output>"));
     bench.batch_used = 0;
+    // The guardrail of the turn has its own opinion on results that come again.
+    bench.guard = Arc::default();
     assert!(bench.json("read_file", json!({ "path": "a.txt" })).await["content"].is_string());
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hermes_core::ToolCallId;
+
 use super::bounded::BoundedMap;
 use super::stamp::Stamp;
 
@@ -43,6 +45,8 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 struct Delivered {
     stamp: Stamp,
+    /// The call whose result has the content.
+    call: ToolCallId,
     /// How often it was asked for again, unchanged.
     again: u32,
 }
@@ -98,8 +102,8 @@ impl FileState {
     }
 
     /// Told after a real read. Gives how often this very read came in a row, this one included.
-    pub(crate) fn after_read(&mut self, key: ReadKey, seen: Seen) -> u32 {
-        self.delivered.insert(key.clone(), Delivered { stamp: seen.stamp, again: 0 });
+    pub(crate) fn after_read(&mut self, key: ReadKey, seen: Seen, call: &ToolCallId) -> u32 {
+        self.delivered.insert(key.clone(), Delivered { stamp: seen.stamp, call: call.clone(), again: 0 });
         self.seen.insert(key.path.clone(), seen);
         self.count(Repeated::Read(key))
     }
@@ -146,6 +150,11 @@ impl FileState {
         self.last = None;
     }
 
+    /// The result of this call did not come before the model.
+    pub(crate) fn forget_delivered_by(&mut self, call: &ToolCallId) {
+        self.delivered.retain(|_, delivered| delivered.call != *call);
+    }
+
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
         self.seen.get(path).copied()
     }
@@ -181,7 +190,7 @@ mod tests {
     fn read(state: &mut FileState, path: &str, stamp: Stamp) -> Repeat {
         let repeat = state.before_read(&key(path), stamp);
         if repeat == Repeat::Fresh {
-            state.after_read(key(path), Seen { stamp, partial: false, writes: 0 });
+            state.after_read(key(path), Seen { stamp, partial: false, writes: 0 }, &ToolCallId::new(path));
         }
         repeat
     }
@@ -205,6 +214,10 @@ mod tests {
         state.note_other_call();
         assert_eq!(read(&mut state, "/a", stamp), Repeat::Unchanged);
         state.forget_delivered();
+        assert_eq!(read(&mut state, "/a", stamp), Repeat::Fresh);
+        state.forget_delivered_by(&ToolCallId::new("/b"));
+        assert_eq!(read(&mut state, "/a", stamp), Repeat::Unchanged);
+        state.forget_delivered_by(&ToolCallId::new("/a"));
         assert_eq!(read(&mut state, "/a", stamp), Repeat::Fresh);
         state.note_write(Path::new("/a"), Seen { stamp, partial: false, writes: 1 });
         assert_eq!(read(&mut state, "/a", stamp), Repeat::Fresh);

@@ -10,8 +10,8 @@ mod turns;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{ClientEnv, SessionId};
-use hermes_runtime::SessionKey;
+use hermes_core::{ClientEnv, SessionId, ToolCallId};
+use hermes_runtime::{Secret, SessionKey};
 
 pub(crate) use file_state::{FileState, ReadKey, Repeat, Seen, WARN_AT};
 pub use ledger::FileLedger;
@@ -42,6 +42,7 @@ pub struct Workspace {
     // Short sections without I/O and without `.await`: std locks.
     cwd: Mutex<PathBuf>,
     files: Mutex<FileState>,
+    sudo: Mutex<Option<Secret>>,
     turns: Arc<Turns>,
 }
 
@@ -58,6 +59,7 @@ impl Workspace {
             user_home: input.user_home,
             client_env: input.client_env,
             files: Mutex::default(),
+            sudo: Mutex::default(),
             turns: Arc::default(),
         }
     }
@@ -79,6 +81,16 @@ impl Workspace {
     /// Moves the session.
     pub fn set_cwd(&self, cwd: PathBuf) {
         *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd;
+    }
+
+    /// The password for `sudo` that somebody gave in this session.
+    pub(crate) fn sudo_password(&self) -> Option<Secret> {
+        self.sudo.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a password, or forgets the one that there is.
+    pub(crate) fn set_sudo_password(&self, password: Option<Secret>) {
+        *self.sudo.lock().unwrap_or_else(PoisonError::into_inner) = password;
     }
 
     pub fn client_env(&self) -> &ClientEnv {
@@ -115,10 +127,15 @@ impl Workspace {
         }
     }
 
-    /// The model no longer has what it read (its context was compressed, rewound or spilled): unchanged
+    /// The model no longer has what it read (its context was compressed or rewound): unchanged
     /// files are read anew instead of being called unchanged.
     pub fn forget_reads(&self) {
         self.files().forget_delivered();
+    }
+
+    /// The model did not get the result of this call, or only a part of it: what it would have read is read anew.
+    pub(crate) fn forget_read_of(&self, call: &ToolCallId) {
+        self.files().forget_delivered_by(call);
     }
 
     /// The place of a call that begins now, behind those that began before.

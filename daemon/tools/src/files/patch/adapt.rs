@@ -41,7 +41,8 @@ pub(crate) fn replacement(matched: &Matched, region: Region<'_>) -> Vec<u8> {
             DiffOp::Delete { .. } => {}
             DiffOp::Insert { old_index, new_index, new_len } => {
                 let lines = new.iter().skip(new_index).take(new_len);
-                out.extend(lines.enumerate().map(|(at, line)| fit.line(line, old_index, new_index + at)));
+                let near = fit.beside(old_index);
+                out.extend(lines.enumerate().map(|(at, line)| fit.line(line, near, new_index + at)));
             }
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
                 for at in 0..new_len {
@@ -106,8 +107,10 @@ impl Fit<'_> {
             line = tabs_in_front(&line);
         }
         // It goes on where the region begins, behind what stands before it on the line.
-        let goes_on = index == 0 && !self.region.whole_first_line;
-        if goes_on || line.trim().is_empty() {
+        if index == 0 && !self.region.whole_first_line {
+            return self.with_first_blanks(&line);
+        }
+        if line.trim().is_empty() {
             return line.into_bytes();
         }
         let bytes = line.as_bytes();
@@ -115,6 +118,21 @@ impl Fit<'_> {
         let mut out = self.indent(indent, near);
         out.extend_from_slice(rest);
         out
+    }
+
+    /// A line with the file's blanks in front where the edit has the same as before.
+    fn with_first_blanks(&self, line: &str) -> Vec<u8> {
+        let (indent, rest) = line.as_bytes().split_at(indent_len(line.as_bytes()));
+        let same = self.old.first().is_some_and(|old| indent_of(old.as_bytes()) == indent);
+        let own = self.own.first().filter(|_| same).map_or(indent, |own| indent_of(own));
+        [own, rest].concat()
+    }
+
+    /// Which line a line that is inserted before `index` is like: the one before, unless that opens a block.
+    fn beside(&self, index: usize) -> usize {
+        let Some(before) = index.checked_sub(1) else { return index };
+        let opens = self.old.get(before).is_some_and(|line| line.trim_end().ends_with(['{', '(', '[', ':']));
+        if opens { index } else { before }
     }
 
     /// The file's indentation for one of the edit's.

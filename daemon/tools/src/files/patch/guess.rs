@@ -51,9 +51,12 @@ pub(crate) fn guess(flat: &Flat<'_>, wanted: Wanted<'_>) -> Guess {
     if !bounded {
         return Guess::Nothing;
     }
-    let (strategy, starts) = match anchored(&lines, &old) {
-        starts if starts.is_empty() => (Strategy::Context, alike(&lines, &old)),
-        starts => (Strategy::BlockAnchor, starts),
+    let (candidates, starts) = anchored(&lines, &old);
+    let (strategy, starts) = if starts.is_empty() {
+        // A block whose ends are right and whose middle is another one is not what was meant.
+        (Strategy::Context, alike(&lines, &old, &candidates))
+    } else {
+        (Strategy::BlockAnchor, starts)
     };
     match starts.as_slice() {
         [] => Guess::Nothing,
@@ -67,12 +70,13 @@ fn body(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }
 
-/// Blocks with the same first and last line and a middle that is alike; the best only, all of them on a tie.
-fn anchored(lines: &[&[u8]], old: &[&[u8]]) -> Vec<usize> {
-    let ([first, middle @ .., last], true) = (old, old.len() >= 3) else { return Vec::new() };
+/// Blocks with the same first and last line, and those of them whose middle is alike: the best only, all of them
+/// on a tie.
+fn anchored(lines: &[&[u8]], old: &[&[u8]]) -> (Vec<usize>, Vec<usize>) {
+    let ([first, middle @ .., last], true) = (old, old.len() >= 3) else { return Default::default() };
     let (first, last) = (trimmed(first), trimmed(last));
     if first.is_empty() || last.is_empty() {
-        return Vec::new();
+        return Default::default();
     }
     let candidates: Vec<usize> = lines
         .windows(old.len())
@@ -85,20 +89,22 @@ fn anchored(lines: &[&[u8]], old: &[&[u8]]) -> Vec<usize> {
         .take(MAX_CANDIDATES + 1)
         .collect();
     if candidates.len() > MAX_CANDIDATES {
-        return Vec::new();
+        return (candidates, Vec::new());
     }
     let least = if candidates.len() == 1 { ALONE } else { AMONG_SEVERAL };
     let joined = |block: &[&[u8]]| block.iter().map(|line| trimmed(line)).collect::<Vec<_>>().join(&b'\n');
     let wanted = joined(middle);
-    best(candidates.into_iter().filter_map(|start| {
+    let good = best(candidates.iter().filter_map(|&start| {
         let block = lines.get(start + 1..start + 1 + middle.len())?;
         let score = similarity(&joined(block), &wanted);
         (score >= least).then_some((start, score))
-    }))
+    }));
+    (candidates, good)
 }
 
-/// Blocks of which at least half of the lines are alike; the best only, all of them on a tie.
-fn alike(lines: &[&[u8]], old: &[&[u8]]) -> Vec<usize> {
+/// Blocks of which at least half of the lines are alike, but for those in `not`; the best only, all of them on a
+/// tie.
+fn alike(lines: &[&[u8]], old: &[&[u8]], not: &[usize]) -> Vec<usize> {
     let wanted: Vec<&[u8]> = old.iter().map(|line| trimmed(line)).collect();
     let counted = wanted.iter().filter(|line| !line.is_empty()).count();
     if counted < 2 {
@@ -130,7 +136,7 @@ fn alike(lines: &[&[u8]], old: &[&[u8]]) -> Vec<usize> {
             }
             (looks <= MAX_CLOSE_LOOKS).then_some((start, good, sum))
         })
-        .filter(|(_, good, _)| good * 2 >= counted)
+        .filter(|(start, good, _)| good * 2 >= counted && !not.contains(start))
         .map(|(start, _, sum)| (start, sum))
         .collect();
     if looks > MAX_CLOSE_LOOKS { Vec::new() } else { best(scored.into_iter()) }

@@ -1,22 +1,24 @@
-//! Searches the content of files, in process, with ripgrep's crates. Results come in path order, the
-//! work is spread over threads in chunks, and memory holds only what can be shown.
+//! Searches the content of files, in process, with ripgrep's crates. Two passes: all files are counted on
+//! several threads, in no order; then the few files whose hits are on the page are searched once more for their
+//! lines, in path order. So results come in a stable order, and memory holds only what can be shown.
 
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch,
 };
+use ignore::WalkState;
 
 use super::glob::NameGlob;
 use super::stop::{Stop, StoppingReader};
-use super::walk::{Rules, walk};
+use super::walk::{Rules, walk_at_once};
 use crate::files::text::first_chars;
 
 /// Characters of a line that are shown (spec 40 §5.6).
@@ -25,17 +27,10 @@ pub(crate) const LINE_CHARS: usize = 500;
 /// A line longer than this is not searched: it would have to be held in memory.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Files searched at once while hits are kept, and afterwards, when they are only counted.
-const KEEPING_CHUNK: usize = 64;
-const COUNTING_CHUNK: usize = 1024;
-
-/// Fewer files than this are not worth threads.
-const WORTH_THREADS: usize = 16;
 const MAX_THREADS: usize = 8;
 
-/// Hits that are passed over before the first shown one, beyond which files are searched one by one so
-/// that passed-over hits need not be held.
-const MAX_HELD_OFFSET: usize = 500;
+/// How long the second pass may take: it also shows what was found when the time of the first was up.
+const SHOWING_TIME: Duration = Duration::from_secs(10);
 
 /// What to look for.
 #[derive(Debug)]
@@ -58,8 +53,6 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// False: context around a hit.
     pub(crate) hit: bool,
-    /// Which hit of the file it is, or is context of; from 0.
-    of: u64,
 }
 
 /// A file with hits.
@@ -103,29 +96,131 @@ pub(crate) fn search(
     never_opened: &[(u64, u64)],
     may_read: &(dyn Fn(&Path) -> bool + Sync),
 ) -> Found {
+    if query.root.is_file() {
+        return search_root(query, stop, never_opened, may_read);
+    }
+    let mut found = count_all(query, rules, stop, never_opened, may_read);
+    if query.limit > 0 {
+        fill_page(query, &mut found, stop);
+    }
+    found
+}
+
+/// A root that is a file is read once.
+fn search_root(
+    query: &Query<'_>,
+    stop: &Stop,
+    never_opened: &[(u64, u64)],
+    may_read: &(dyn Fn(&Path) -> bool + Sync),
+) -> Found {
+    use std::os::unix::fs::MetadataExt as _;
     let mut found = Found::default();
-    let mut entries = walk(query.root, rules).filter_map(Result::ok).filter(|entry| {
-        entry.file_type().is_some_and(|kind| kind.is_file() || entry.depth() == 0 && kind.is_symlink())
-            && query.glob.as_ref().is_none_or(|glob| glob.matches(entry.path(), query.root))
-            && !is_one_of(entry, never_opened)
-    });
-    loop {
-        let size = chunk_size(query, &found);
-        let chunk: Vec<PathBuf> = entries
-            .by_ref()
-            .take_while(|_| !stop.now())
-            .take(size)
-            .map(ignore::DirEntry::into_path)
-            .collect();
-        if chunk.is_empty() || stop.now() {
-            break;
-        }
-        for outcome in search_chunk(query, &chunk, &found, stop) {
-            take(query, &mut found, outcome, may_read);
-        }
+    let known = query.root.metadata().is_ok_and(|meta| never_opened.contains(&(meta.dev(), meta.ino())));
+    if !known {
+        let wanted = Wanted { skip: query.offset, keep: query.offset + query.limit, count_all: true };
+        let outcome = search_file(query, &query.matcher, &mut searcher(query.context, true), query.root, wanted, stop);
+        take(&mut found, outcome, may_read);
     }
     found.timed_out = stop.timed_out();
     found
+}
+
+/// Counts the hits of all files, on several threads.
+fn count_all(
+    query: &Query<'_>,
+    rules: Rules,
+    stop: &Stop,
+    never_opened: &[(u64, u64)],
+    may_read: &(dyn Fn(&Path) -> bool + Sync),
+) -> Found {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let shares: Mutex<Vec<Found>> = Mutex::default();
+    walk_at_once(query.root, rules, threads).run(|| {
+        let mut share = Share { found: Found::default(), shares: &shares };
+        // Each thread has its own: the regex's scratch space is not fought for.
+        let matcher = query.matcher.clone();
+        let mut searcher = searcher(0, false);
+        Box::new(move |entry| {
+            if stop.now() {
+                return WalkState::Quit;
+            }
+            let Ok(entry) = entry else { return WalkState::Continue };
+            let wanted = entry.file_type().is_some_and(|kind| kind.is_file())
+                && query.glob.as_ref().is_none_or(|glob| glob.matches(entry.path(), query.root))
+                && !is_one_of(&entry, never_opened);
+            if wanted {
+                let nothing = Wanted { skip: 0, keep: 0, count_all: true };
+                let outcome = search_file(query, &matcher, &mut searcher, entry.path(), nothing, stop);
+                take(&mut share.found, outcome, may_read);
+                if share.found.files.len() > 2 * MAX_LISTED_FILES {
+                    keep_listed(&mut share.found.files);
+                }
+            }
+            WalkState::Continue
+        })
+    });
+    let shares = shares.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut found = shares.into_iter().fold(Found::default(), Found::joined);
+    keep_listed(&mut found.files);
+    found.timed_out = stop.timed_out();
+    found
+}
+
+/// What one thread found; handed over when the thread is done.
+struct Share<'a> {
+    found: Found,
+    shares: &'a Mutex<Vec<Found>>,
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.found));
+    }
+}
+
+impl Found {
+    fn joined(mut self, other: Self) -> Self {
+        self.files.extend(other.files);
+        Self {
+            files: self.files,
+            hits: self.hits + other.hits,
+            files_with_hits: self.files_with_hits + other.files_with_hits,
+            timed_out: self.timed_out || other.timed_out,
+            protected: self.protected + other.protected,
+            unreadable: self.unreadable + other.unreadable,
+            long_lines: self.long_lines + other.long_lines,
+            binary: self.binary + other.binary,
+        }
+    }
+}
+
+/// Sorts by path and drops what cannot be listed.
+fn keep_listed(files: &mut Vec<FileHits>) {
+    files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    files.truncate(MAX_LISTED_FILES);
+}
+
+/// Gets the lines of the hits that are on the page.
+fn fill_page(query: &Query<'_>, found: &mut Found, stop: &Stop) {
+    let stop = Stop { cancel: stop.cancel.clone(), until: stop.until.max(Instant::now() + SHOWING_TIME) };
+    let mut searcher = searcher(query.context, true);
+    let mut before = 0;
+    for file in &mut found.files {
+        let hits = usize::try_from(file.hits).unwrap_or(usize::MAX);
+        let (skip, keep) =
+            (query.offset.saturating_sub(before), (query.offset + query.limit).saturating_sub(before));
+        if keep == 0 {
+            break;
+        }
+        before = before.saturating_add(hits);
+        if skip >= hits {
+            continue;
+        }
+        let wanted = Wanted { skip, keep, count_all: false };
+        if let Outcome::Hits(shown) = search_file(query, &query.matcher, &mut searcher, &file.path, wanted, &stop) {
+            file.lines = shown.lines;
+        }
+    }
 }
 
 /// The inode comes with the directory entry; only a match costs a look at the file.
@@ -133,18 +228,6 @@ fn is_one_of(entry: &ignore::DirEntry, files: &[(u64, u64)]) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     entry.ino().is_some_and(|ino| files.iter().any(|(_, known)| *known == ino))
         && entry.metadata().is_ok_and(|meta| files.contains(&(meta.dev(), meta.ino())))
-}
-
-fn chunk_size(query: &Query<'_>, found: &Found) -> usize {
-    let wanted = (query.offset + query.limit) as u64;
-    let so_far = if query.files_only { found.files_with_hits } else { found.hits };
-    if so_far >= wanted {
-        COUNTING_CHUNK
-    } else if query.offset > MAX_HELD_OFFSET {
-        1
-    } else {
-        KEEPING_CHUNK
-    }
 }
 
 /// What came of one file.
@@ -156,68 +239,35 @@ enum Outcome {
     Unreadable,
 }
 
-fn search_chunk(query: &Query<'_>, chunk: &[PathBuf], found: &Found, stop: &Stop) -> Vec<Outcome> {
-    let so_far = usize::try_from(found.hits).unwrap_or(usize::MAX);
-    // One file at a time can pass over exactly; several do not know of each other's hits.
-    let (skip, keep) = if chunk.len() == 1 {
-        (query.offset.saturating_sub(so_far), (query.offset + query.limit).saturating_sub(so_far))
-    } else {
-        (0, (query.offset + query.limit).saturating_sub(so_far))
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    if chunk.len() < WORTH_THREADS || threads == 1 {
-        let mut searcher = searcher(query.context);
-        return chunk.iter().map(|path| search_file(query, &mut searcher, path, skip, keep, stop)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(chunk.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut searcher = searcher(query.context);
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(path) = chunk.get(at) else { break };
-                    let outcome = search_file(query, &mut searcher, path, skip, keep, stop);
-                    let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(slot) = outcomes.get_mut(at) {
-                        *slot = Some(outcome);
-                    }
-                }
-            });
-        }
-    });
-    let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Nothing)).collect()
-}
-
-fn take(query: &Query<'_>, found: &mut Found, outcome: Outcome, may_read: &(dyn Fn(&Path) -> bool + Sync)) {
+fn take(found: &mut Found, outcome: Outcome, may_read: &(dyn Fn(&Path) -> bool + Sync)) {
     match outcome {
         Outcome::Nothing => {}
         Outcome::Binary => found.binary += 1,
         Outcome::LongLine => found.long_lines += 1,
         Outcome::Unreadable => found.unreadable += 1,
         Outcome::Hits(file) if !may_read(&file.path) => found.protected += 1,
-        Outcome::Hits(mut file) => {
-            cut_to_window(query, found.hits, &mut file);
+        Outcome::Hits(file) => {
             found.hits += file.hits;
             found.files_with_hits += 1;
-            if found.files.len() < MAX_LISTED_FILES {
-                found.files.push(file);
-            }
+            found.files.push(file);
         }
     }
 }
 
-/// Leaves the lines of those hits that are shown, when `before` hits came in earlier files.
-fn cut_to_window(query: &Query<'_>, before: u64, file: &mut FileHits) {
-    let shown = query.offset as u64..(query.offset + query.limit) as u64;
-    file.lines.retain(|line| shown.contains(&(before + line.of)));
+/// Which hits of a file are kept with their lines.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    /// Hits passed over.
+    skip: usize,
+    /// The first hit that is not kept any more.
+    keep: usize,
+    /// Those behind are counted; otherwise the search ends there.
+    count_all: bool,
 }
 
-fn searcher(context: usize) -> Searcher {
+fn searcher(context: usize, numbers: bool) -> Searcher {
     SearcherBuilder::new()
-        .line_number(true)
+        .line_number(numbers)
         .line_terminator(grep_matcher::LineTerminator::crlf())
         .before_context(context)
         .after_context(context)
@@ -228,10 +278,10 @@ fn searcher(context: usize) -> Searcher {
 
 fn search_file(
     query: &Query<'_>,
+    matcher: &RegexMatcher,
     searcher: &mut Searcher,
     path: &Path,
-    skip: usize,
-    keep: usize,
+    wanted: Wanted,
     stop: &Stop,
 ) -> Outcome {
     if stop.now() {
@@ -243,9 +293,9 @@ fn search_file(
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Outcome::Nothing;
     }
-    let mut sink = HitSink { query, skip, keep, hits: 0, lines: Vec::new(), last_kept: false, binary: false };
+    let mut sink = HitSink { query, wanted, hits: 0, lines: Vec::new(), last_kept: false, binary: false };
     let reader = StoppingReader { inner: file, stop };
-    match searcher.search_reader(&query.matcher, reader, &mut sink) {
+    match searcher.search_reader(matcher, reader, &mut sink) {
         Ok(()) if sink.hits == 0 => Outcome::Nothing,
         Ok(()) if sink.binary => Outcome::Binary,
         Ok(()) => Outcome::Hits(FileHits { path: path.to_owned(), hits: sink.hits, lines: sink.lines }),
@@ -261,9 +311,7 @@ fn search_file(
 /// Takes the hits of one file.
 struct HitSink<'a> {
     query: &'a Query<'a>,
-    skip: usize,
-    /// Hits from `skip` up to here are kept with their lines; all are counted.
-    keep: usize,
+    wanted: Wanted,
     hits: u64,
     lines: Vec<Line>,
     last_kept: bool,
@@ -273,14 +321,14 @@ struct HitSink<'a> {
 impl HitSink<'_> {
     fn keeps_next(&self) -> bool {
         let hits = usize::try_from(self.hits).unwrap_or(usize::MAX);
-        !self.query.files_only && hits >= self.skip && hits < self.keep
+        !self.query.files_only && (self.wanted.skip..self.wanted.keep).contains(&hits)
     }
 
-    fn push(&mut self, number: Option<u64>, bytes: &[u8], hit: bool, of: u64) {
+    fn push(&mut self, number: Option<u64>, bytes: &[u8], hit: bool) {
         let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let text = if hit { shown_hit(line, &self.query.matcher) } else { shown_start(line) };
-        self.lines.push(Line { number: number.unwrap_or(0), text, hit, of });
+        self.lines.push(Line { number: number.unwrap_or(0), text, hit });
     }
 }
 
@@ -290,19 +338,21 @@ impl Sink for HitSink<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         self.last_kept = self.keeps_next();
         if self.last_kept {
-            self.push(found.line_number(), found.bytes(), true, self.hits);
+            self.push(found.line_number(), found.bytes(), true);
+        } else if !self.wanted.count_all && usize::try_from(self.hits).is_ok_and(|hits| hits >= self.wanted.keep) {
+            return Ok(false);
         }
         self.hits += 1;
         Ok(!self.query.files_only)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        let (wanted, of) = match context.kind() {
-            SinkContextKind::After => (self.last_kept, self.hits.saturating_sub(1)),
-            _ => (self.keeps_next(), self.hits),
+        let wanted = match context.kind() {
+            SinkContextKind::After => self.last_kept,
+            _ => self.keeps_next(),
         };
         if wanted {
-            self.push(context.line_number(), context.bytes(), false, of);
+            self.push(context.line_number(), context.bytes(), false);
         }
         Ok(true)
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pretty_assertions::assert_eq;
@@ -179,13 +180,16 @@ async fn secrets_in_hits_are_marked() {
 
 #[tokio::test]
 async fn the_same_search_again_and_again_is_stopped() {
-    let bench = tree();
+    let mut bench = tree();
     let same = json!({ "pattern": "run" });
-    for _ in 0..2 {
-        assert_eq!(search(&bench, same.clone()).await["_warning"], json!(null));
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        // The guardrail of the turn has its own opinion on repetitions.
+        bench.guard = Arc::default();
+        let value = search(&bench, same.clone()).await;
+        outcomes.push((value["_warning"].is_string(), value["error"].is_string()));
     }
-    assert!(search(&bench, same.clone()).await["_warning"].is_string());
-    assert!(search(&bench, same.clone()).await["error"].is_string());
+    assert_eq!(outcomes, [(false, false), (false, false), (true, false), (false, true)]);
     bench.json("write_file", json!({ "path": "n", "content": "" })).await;
     assert_eq!(search(&bench, same).await["total_count"], 4);
 }
