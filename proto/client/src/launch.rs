@@ -21,6 +21,8 @@ use crate::place::{Place, last_lines};
 const DAEMON: &str = "hermesd";
 /// The exit code of a daemon whose settings are broken: no other daemon is the reason (spec 80 §4.2).
 const BROKEN_SETTINGS: i32 = 78;
+/// The exit code of a daemon that the agent's own tools tried to start.
+const STARTED_INSIDE: i32 = 77;
 /// How long a start may take in all. A large database may have to be adopted, or the daemon before it
 /// may still drain.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -97,6 +99,9 @@ impl StartError {
             Self::Ended { status, .. } if status.code() == Some(BROKEN_SETTINGS) => {
                 "correct the configuration (hermes-cli config check), then try again".into()
             }
+            Self::Ended { status, .. } if status.code() == Some(STARTED_INSIDE) => {
+                "this client was started by the agent's own tools: only the user can start the daemon, from a terminal of their own".into()
+            }
             Self::Ended { .. } => "run it in the foreground to see more: hermes-cli daemon run".into(),
             Self::NotReady { log, .. } => format!("follow its log: {}", log.display()),
         }
@@ -149,7 +154,8 @@ impl Launch {
             match attempt.until_ready(place, begun + START_LIMIT).await {
                 Outcome::Ready => return Ok(()),
                 Outcome::Ended(status) => {
-                    let held = status.code() != Some(BROKEN_SETTINGS) && place.held_by_other(attempt.pid);
+                    let refused = matches!(status.code(), Some(BROKEN_SETTINGS | STARTED_INSIDE));
+                    let held = !refused && place.held_by_other(attempt.pid);
                     let patience = if held { RESPAWN } else { OTHERS_LIMIT };
                     if wait_for_socket(place, patience).await {
                         return Ok(());

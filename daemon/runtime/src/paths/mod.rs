@@ -76,6 +76,16 @@ impl PathPolicy {
         follow(path).map(|trail| trail.target)
     }
 
+    /// The places that are never read; `true` where all below belongs to it. For whoever must judge a pattern.
+    pub(crate) fn never_read(&self) -> &[(PathBuf, bool)] {
+        self.0.never_read()
+    }
+
+    /// The profile's home, the home of all profiles, the user's home and the temp folder, as they were given.
+    pub(crate) fn homes(&self) -> [&Path; 4] {
+        self.0.given()
+    }
+
     fn refusal(&self, path: &Path, trail: Trail, rule: PathRule) -> PathRefusal {
         let roots = if rule == PathRule::SafeRoot { self.0.safe_roots().to_vec() } else { Vec::new() };
         PathRefusal { path: path.to_owned(), target: trail.target, rule, roots }

@@ -53,27 +53,34 @@ const MACHINE_READ: [(&str, Reach); 4] =
     [("etc/shadow", File), ("etc/gshadow", File), ("etc/sudoers", File), ("etc/sudoers.d", Tree)];
 
 /// Below every profile's home: never written.
-const HOME_WRITE: [(&str, Reach); 12] = [
+const HOME_WRITE: [(&str, Reach); 17] = [
     (".env", File),
     (".anthropic_oauth.json", File),
     ("auth.json", File),
     ("mcp-tokens", Tree),
     ("pairing", Tree),
     ("run", Tree),
+    // What a restore writes comes from here.
+    ("checkpoints", Tree),
     ("state.db", Beginning),
     ("sessions", Tree),
+    // What runs in the background, and what it wrote; copies of all of this.
+    ("processes.json", File),
+    ("processes", Tree),
+    ("backups", Tree),
+    ("state-snapshots", Tree),
     ("active_profile", File),
     ("gateway.lock", File),
     ("gateway.pid", File),
     ("gateway_state.json", File),
 ];
 
-/// Below every profile's home: the agent's own settings.
-const HOME_POLICY: [(&str, Reach); 1] = [("config.yaml", File)];
+/// Below every profile's home: the agent's own settings, and the programs that they name.
+const HOME_POLICY: [(&str, Reach); 2] = [("config.yaml", File), ("hooks", Tree)];
 
 /// Below every profile's home: never read. The database is not even opened: closing any descriptor of it in
 /// the daemon's process would drop SQLite's own locks on it.
-const HOME_READ: [(&str, Reach); 10] = [
+const HOME_READ: [(&str, Reach); 15] = [
     ("auth.json", File),
     ("auth.lock", File),
     (".anthropic_oauth.json", File),
@@ -83,6 +90,12 @@ const HOME_READ: [(&str, Reach); 10] = [
     ("cache/bws_cache.json", File),
     ("mcp-tokens", Tree),
     ("run", Tree),
+    // Earlier contents, of files with secrets too.
+    ("checkpoints", Tree),
+    ("processes.json", File),
+    ("processes", Tree),
+    ("backups", Tree),
+    ("state-snapshots", Tree),
     (DATABASE, Beginning),
 ];
 
@@ -128,6 +141,8 @@ pub(super) struct Rules {
     /// Where protected names that are links lead: also protected there.
     linked_write: Vec<(PathBuf, Reach, PathRule)>,
     linked_read: Vec<(PathBuf, Reach, PathRule)>,
+    /// Every place that is never read; `true` where all below belongs to it.
+    never_read: Vec<(PathBuf, bool)>,
 }
 
 impl Rules {
@@ -151,7 +166,23 @@ impl Rules {
         for base in &users {
             leads(base, &USER, PathRule::Guarded, &mut linked_write);
         }
-        Self { homes, roots, users, safe_roots, temps, linked_write, linked_read }
+        let homes_and_roots = homes.iter().chain(&roots).map(|base| (base.clone(), HOME_READ.as_slice()));
+        let never_read = homes_and_roots
+            .chain(users.iter().map(|base| (base.clone(), USER.as_slice())))
+            .chain([(PathBuf::from("/"), MACHINE_READ.as_slice())])
+            .flat_map(|(base, names)| names.iter().map(move |(name, reach)| (base.join(name), *reach == Tree)))
+            .collect();
+        Self { homes, roots, users, safe_roots, temps, linked_write, linked_read, never_read }
+    }
+
+    pub(super) fn never_read(&self) -> &[(PathBuf, bool)] {
+        &self.never_read
+    }
+
+    /// Home, root, user's home and temp folder as they were given.
+    pub(super) fn given(&self) -> [&Path; 4] {
+        // Each list begins with the path as it was given.
+        [&self.homes, &self.roots, &self.users, &self.temps].map(|list| list.first().map_or(Path::new("/"), PathBuf::as_path))
     }
 
     pub(super) fn safe_roots(&self) -> &[PathBuf] {

@@ -93,6 +93,11 @@ fn credentials_are_never_written() {
         ".hermes/state.db",
         ".hermes/state.db-wal",
         ".hermes/sessions/a.json",
+        ".hermes/run/strays.json",
+        ".hermes/processes.json",
+        ".hermes/processes/proc_1.log",
+        ".hermes/checkpoints/x",
+        ".hermes/backups/b.zip",
         ".hermes/profiles/p1/.env",
         ".hermes/profiles/p1/state.db",
         "work/../.ssh/x",
@@ -113,6 +118,28 @@ fn the_agent_does_not_change_its_own_settings() {
         assert_eq!(place.read(path), None, "{path}");
     }
     assert_eq!(place.write("work/config.yaml"), None);
+    assert_eq!(place.write(".hermes/hooks/pre.sh"), Some(PathRule::OwnPolicy));
+}
+
+#[test]
+fn the_daemons_own_records_are_never_read() {
+    let place = Place::new();
+    for path in [
+        ".hermes/.env",
+        ".hermes/auth.json",
+        ".hermes/run/strays.json",
+        ".hermes/run/daemon.json",
+        ".hermes/state.db",
+        ".hermes/state.db-wal",
+        ".hermes/processes.json",
+        ".hermes/processes/proc_1.log",
+        ".hermes/checkpoints/x",
+        ".hermes/backups/b.zip",
+        ".hermes/state-snapshots/1/state.db",
+        ".hermes/profiles/p2/processes.json",
+    ] {
+        assert_eq!(place.read(path), Some(PathRule::Secret), "{path}");
+    }
 }
 
 #[test]
