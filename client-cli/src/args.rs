@@ -137,7 +137,12 @@ pub(crate) enum Command {
     },
     /// Show the version of this program and of the running daemon
     Version,
-    /// Show and check the settings
+    /// Show and take back what the agent may do unasked
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
+    /// Put files back as they were before a turn of the agent
+    Undo(UndoFlags),
+    /// Show, check and change the settings
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
@@ -147,8 +152,8 @@ pub(crate) enum Command {
 }
 
 /// Words of `command`, for telling a command from a value.
-pub(crate) const COMMANDS: [&str; 8] =
-    ["chat", "sessions", "daemon", "status", "version", "config", "logs", "help"];
+pub(crate) const COMMANDS: [&str; 10] =
+    ["chat", "sessions", "daemon", "status", "version", "approvals", "undo", "config", "logs", "help"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum SessionsCommand {
@@ -207,6 +212,56 @@ pub(crate) enum DaemonCommand {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List what was allowed for a session or for good
+    List {
+        /// One JSON document: an array of approvals
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take one back: the agent asks again
+    Revoke {
+        /// As `approvals list` shows it
+        id: String,
+    },
+    /// Show and apply edits of config.yaml that would let the agent do more
+    Accept {
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that stands alone on the command line")]
+pub(crate) struct UndoFlags {
+    /// A snapshot, or the beginning of its id [default: the newest turn that was not undone]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) id: Option<String>,
+    /// Id, beginning of an id, title, or `latest`
+    #[arg(long, value_name = "REF", default_value = "latest", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) session: String,
+    /// List the session's snapshots
+    #[arg(long, conflicts_with_all = ["id", "diff", "file", "all", "dry_run", "yes"])]
+    pub(crate) list: bool,
+    /// Show what has changed since, and change nothing
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "yes"])]
+    pub(crate) diff: bool,
+    /// Only this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+    /// Overwrite also what was edited since
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the effective settings, secrets masked (the default)
     Show(ConfigShowFlags),
@@ -217,6 +272,19 @@ pub(crate) enum ConfigCommand {
         /// The value as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Write one value into config.yaml; comments stay
+    Set {
+        /// Dotted key, such as `agent.max_turns`
+        key: String,
+        /// JSON or YAML on one line: `true`, `12`, `some text`, `[a, b]`
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Take one key out of config.yaml: its default holds again
+    Unset {
+        /// Dotted key
+        key: String,
     },
     /// Print the path of config.yaml
     Path,

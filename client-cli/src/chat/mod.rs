@@ -1,6 +1,9 @@
 //! Chatting: one prompt and its answer, or a person at a terminal.
 
+mod lines;
 mod one_shot;
+mod question;
+mod questions;
 mod repl;
 mod session;
 mod signals;
@@ -18,6 +21,7 @@ use crate::output::{Output, Report, TurnView};
 use crate::profile;
 use crate::prompt::{self, Prompt};
 use crate::surroundings::Surroundings;
+use questions::Manner;
 
 /// All that a chat needs to know; borrowed by its parts.
 #[derive(Debug)]
@@ -30,6 +34,30 @@ pub(crate) struct Chat<'a> {
     /// When a single run must be over.
     pub(crate) deadline: Option<Instant>,
     pub(crate) verbose: bool,
+}
+
+/// Kinds of questions that a person at a terminal answers.
+const ANSWERABLE: [&str; 3] = ["approval", "clarify", "sudo"];
+
+impl Chat<'_> {
+    /// What becomes of questions. Only a person at a terminal can answer: never a pipe, a program that reads JSON,
+    /// or a script with `-z` (contract §7).
+    fn manner(&self) -> Manner {
+        let for_people = self.flags.output_format.unwrap_or_default() == OutputFormat::Text;
+        match (self.flags.oneshot.is_some(), for_people) {
+            (false, true) if self.around.stdin_is_terminal && self.around.stdout_is_terminal => Manner::Ask,
+            (false, true) if !self.flags.quiet => Manner::Tell,
+            _ => Manner::Ignore,
+        }
+    }
+
+    /// What the daemon is told of it.
+    fn can_answer(&self) -> Vec<String> {
+        match self.manner() {
+            Manner::Ask => ANSWERABLE.map(str::to_owned).to_vec(),
+            Manner::Tell | Manner::Ignore => Vec::new(),
+        }
+    }
 }
 
 /// Runs a chat to its end.

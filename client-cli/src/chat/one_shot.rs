@@ -9,6 +9,8 @@ use hermes_client::{NewTurn, TurnRun, TurnStep};
 use hermes_proto::v1;
 use tokio::time::{sleep_until, timeout};
 
+use super::lines::Lines;
+use super::questions::Questions;
 use super::session::{self, Opened};
 use super::signals::Signals;
 use super::{Chat, tell_programs};
@@ -70,12 +72,14 @@ async fn follow(
 ) -> Outcome<Report> {
     let deadline = chat.deadline;
     // Until the turn runs there is nothing to stop but this client itself.
-    let mut turn = tokio::select! {
+    let (mut turn, pending) = tokio::select! {
         biased;
         cause = signals.next() => return Err(Failure::stopped(cause).into()),
         () = until(deadline) => return Err(Failure::stopped(StopCause::Timeout).into()),
         turn = begin(chat, text, output, view, begun) => turn?,
     };
+    let (mut lines, mut questions) = (Lines::default(), Questions::new(chat.manner()));
+    questions.pending(&pending, &mut lines, output)?;
     let mut stopped: Option<StopCause> = None;
     let mut give_up: Option<Instant> = None;
     loop {
@@ -85,9 +89,18 @@ async fn follow(
             cause = signals.next() => cause,
             () = until(give_up) => return Ok(report(begun.as_ref(), None, stopped)),
             () = until(deadline), if stopped.is_none() => StopCause::Timeout,
+            typed = lines.fresh(), if questions.are_open() => {
+                questions.typed(typed, turn.watch(), &mut lines, output).await?;
+                continue;
+            }
             step = turn.next() => {
                 let step = step?;
+                questions.make_room(&step, output)?;
                 view.step(output, turn.turn_id(), &step)?;
+                if questions.will_show(&step) {
+                    view.end_line(output)?;
+                }
+                questions.step(&step, &mut lines, output)?;
                 if let TurnStep::Ended(end) = step {
                     return Ok(report(begun.as_ref(), Some(end.result), stopped));
                 }
@@ -99,6 +112,7 @@ async fn follow(
             return Ok(report(begun.as_ref(), None, Some(cause)));
         }
         give_up = Some(Instant::now() + GRACE);
+        questions.refuse_all(turn.watch(), output).await?;
         // When this fails the daemon is lost, or slow; the loop above copes with both.
         let _ = timeout(ASK_LIMIT, turn.interrupt()).await;
     }
@@ -119,8 +133,8 @@ async fn begin(
     output: &mut Output,
     view: &mut TurnView,
     begun: &mut Option<SessionIntro>,
-) -> Outcome<TurnRun> {
-    let Opened { watch, intro } = session::open(chat, output).await?;
+) -> Outcome<(TurnRun, Vec<v1::PendingPrompt>)> {
+    let Opened { watch, intro, pending } = session::open(chat, output).await?;
     view.begin(output, &intro)?;
     *begun = Some(intro);
     let turn = NewTurn { options: turn_options(chat), ..NewTurn::new(text) };
@@ -128,7 +142,7 @@ async fn begin(
     if let Some(position) = turn.position().filter(|_| view.is_feed()) {
         output.note(&format!("another turn of this session runs; waiting at place {position}"));
     }
-    Ok(turn)
+    Ok((turn, pending))
 }
 
 fn turn_options(chat: &Chat<'_>) -> v1::TurnOptions {

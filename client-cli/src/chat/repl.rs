@@ -7,6 +7,8 @@ use hermes_client::{CallErrorKind, NewTurn, SessionWatch, TurnRun, TurnStep, Wat
 use hermes_proto::v1;
 use tokio::time::timeout;
 
+use super::lines::{Lines, Typed};
+use super::questions::Questions;
 use super::session::{self, Opened};
 use super::signals::Signals;
 use super::{Chat, one_shot};
@@ -25,6 +27,14 @@ enum Line {
     Stopped(StopCause),
 }
 
+/// The person at the terminal: what they type, what stops them, what they are asked.
+#[derive(Debug)]
+struct Person {
+    signals: Signals,
+    lines: Lines,
+    questions: Questions,
+}
+
 /// How a turn was left.
 enum Turn {
     Ended(Box<SessionWatch>),
@@ -37,13 +47,14 @@ enum Turn {
 
 /// Converses until the person leaves.
 pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
-    let mut signals =
+    let signals =
         Signals::take().map_err(|error| Failure::general(format!("cannot take signals: {error}")))?;
-    let Opened { mut watch, mut intro } = session::open(chat, output).await?;
+    let Opened { mut watch, mut intro, pending } = session::open(chat, output).await?;
     banner(chat, output, &intro.model, &intro.provider)?;
+    let mut person = Person { signals, lines: Lines::default(), questions: Questions::new(chat.manner()) };
+    person.questions.pending(&pending, &mut person.lines, output)?;
     let exit = loop {
-        output.text("❯ ")?;
-        let text = match next_line(&mut signals, output).await? {
+        let text = match next_line(&mut person, &mut watch, output).await? {
             Line::Text(text) => text,
             Line::End => {
                 output.line("")?;
@@ -63,11 +74,11 @@ pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
             }
             _ => {}
         }
-        let mut left = turn(chat, watch, text, &mut signals, output).await?;
+        let mut left = turn(chat, watch, text, &mut person, output).await?;
         if let Turn::Gone { text } = left {
             let again = session::open(chat, output).await?;
             intro = again.intro;
-            left = turn(chat, again.watch, text, &mut signals, output).await?;
+            left = turn(chat, again.watch, text, &mut person, output).await?;
         }
         match left {
             Turn::Ended(again) => watch = *again,
@@ -92,26 +103,49 @@ fn banner(chat: &Chat<'_>, output: &mut Output, model: &str, provider: &str) -> 
     Ok(())
 }
 
-/// Waits for a line on a thread of its own, so that signals are still heard. Ctrl+C begins the line anew: the
-/// terminal has thrown away what stood in it.
-async fn next_line(signals: &mut Signals, output: &mut Output) -> Outcome<Line> {
-    let mut reading = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|count| (count, line))
-    });
+/// Waits for a line of the chat, and answers what the session asks meanwhile: another client's turn, or one that a
+/// background process began, may need this person too. Ctrl+C begins the line anew: the terminal has thrown away
+/// what stood in it.
+async fn next_line(person: &mut Person, watch: &mut SessionWatch, output: &mut Output) -> Outcome<Line> {
+    let Person { signals, lines, questions } = person;
+    let mut connected = true;
+    let mut invited = false;
     loop {
+        if !invited && !questions.are_open() {
+            output.text("❯ ")?;
+            invited = true;
+        }
+        let asked = questions.are_open();
         tokio::select! {
+            biased;
             cause = signals.next() => {
                 if cause != StopCause::Interrupt {
                     return Ok(Line::Stopped(cause));
                 }
+                questions.refuse_all(watch, output).await?;
                 output.line("")?;
-                output.text("❯ ")?;
+                invited = false;
             }
-            read = &mut reading => return Ok(match read {
-                Ok(Ok((count, line))) if count > 0 => Line::Text(line.trim_end_matches(['\n', '\r']).to_owned()),
-                _ => Line::End,
-            }),
+            event = watch.next_here(), if connected => match event {
+                Some(event) => {
+                    if questions.opens(&event) && !asked {
+                        // The line that is being typed goes on after the question.
+                        output.line("")?;
+                        invited = false;
+                    }
+                    questions.event(&event, lines, output)?;
+                }
+                // The next input connects again.
+                None => connected = false,
+            },
+            typed = lines.read(asked) => if asked {
+                questions.typed(typed, watch, lines, output).await?;
+            } else {
+                return Ok(match typed {
+                Typed::Line(text) => Line::Text(text),
+                Typed::End => Line::End,
+                });
+            },
         }
     }
 }
@@ -120,9 +154,10 @@ async fn turn(
     chat: &Chat<'_>,
     watch: SessionWatch,
     text: String,
-    signals: &mut Signals,
+    person: &mut Person,
     output: &mut Output,
 ) -> Outcome<Turn> {
+    let Person { signals, lines, questions } = person;
     let options = v1::TurnOptions {
         max_turns: chat.choices.max_turns,
         yolo: chat.choices.yolo,
@@ -149,13 +184,22 @@ async fn turn(
                     return Ok(Turn::Left(cause));
                 }
                 asked = Some(Instant::now());
+                questions.refuse_all(turn.watch(), output).await?;
                 // A daemon that is lost is found again by the next step; one that is slow must not keep
                 // the second Ctrl+C from being heard.
                 let _ = timeout(one_shot::ASK_LIMIT, turn.interrupt()).await;
             }
+            typed = lines.fresh(), if questions.are_open() => {
+                questions.typed(typed, turn.watch(), lines, output).await?;
+            }
             step = turn.next() => {
                 let step = step?;
+                questions.make_room(&step, output)?;
                 view.step(output, turn.turn_id(), &step)?;
+                if questions.will_show(&step) {
+                    view.end_line(output)?;
+                }
+                questions.step(&step, lines, output)?;
                 if let TurnStep::Ended(end) = step {
                     let report = crate::output::Report {
                         result: Some(end.result),

@@ -24,6 +24,8 @@ const SURFACE: &str = "cli";
 pub(super) struct Opened {
     pub(super) watch: SessionWatch,
     pub(super) intro: SessionIntro,
+    /// Questions that were up already.
+    pub(super) pending: Vec<v1::PendingPrompt>,
 }
 
 /// Connects, creates the session or opens the one that the flags name, and attaches to it.
@@ -58,9 +60,10 @@ pub(super) async fn open(chat: &Chat<'_>, output: &mut Output) -> Outcome<Opened
 
     // A new session has no history; that of an old one is the daemon's business.
     let history = if resumed { History::Skip } else { History::All };
-    let watch_options = WatchOptions { history, can_answer: Vec::new() };
-    let (watch, _) = SessionWatch::attach(&chat.connector, client, &intro.session_id, watch_options).await?;
-    Ok(Opened { watch, intro })
+    let watch_options = WatchOptions { history, can_answer: chat.can_answer() };
+    let (watch, attachment) =
+        SessionWatch::attach(&chat.connector, client, &intro.session_id, watch_options).await?;
+    Ok(Opened { watch, intro, pending: attachment.attached.pending_prompts })
 }
 
 /// Asks for the session; the second value says whether it is an old one.

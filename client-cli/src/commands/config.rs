@@ -1,8 +1,10 @@
-//! `config show|get|path|env-path|check`: the settings as this client sees them. No daemon is needed.
+//! `config show|get|path|env-path|check`: the settings as this client sees them; no daemon is needed.
+//! `config set|unset` go through the daemon, which alone changes what is in force.
 
 use std::path::PathBuf;
 
 use hermes_config::{Diagnostic, Settings, Severity, to_yaml};
+use hermes_proto::v1;
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -26,6 +28,13 @@ pub(super) fn run(desk: &Desk<'_>, command: Option<ConfigCommand>, output: &mut 
         ConfigCommand::Show(flags) => show(desk, flags, output),
         ConfigCommand::Get { key, json } => get(desk, &key, json, output),
         ConfigCommand::Check { json } => check(desk, json, output),
+        ConfigCommand::Set { key, value } => {
+            let value = hermes_config::typed_value(&value).map_err(|problem| {
+                Failure::usage(format!("the value for `{key}` is neither JSON nor YAML: {problem}"))
+            })?;
+            super::wait_for(write(desk, key, Some(value), output))
+        }
+        ConfigCommand::Unset { key } => super::wait_for(write(desk, key, None, output)),
     }
 }
 
@@ -97,6 +106,28 @@ fn get(desk: &Desk<'_>, key: &str, json: bool, output: &mut Output) -> Outcome<E
 /// A value that was asked for by name. Secrets stay masked: scripts take them from where they are kept.
 fn value_of(settings: &Settings, key: &str) -> Option<Value> {
     settings.masked_at(key)
+}
+
+/// Changes the profile's own file. A stand-in for it (`--config`) is whoever's file; no daemon goes by it.
+async fn write(desk: &Desk<'_>, key: String, value: Option<Value>, output: &mut Output) -> Outcome<Exit> {
+    if let Some(other) = profile::chosen_config(desk.global, desk.around) {
+        let what = format!("only the profile's own config.yaml can be changed, not {}", other.display());
+        return Err(Failure::usage(what)
+            .hint("edit that file by hand, or leave --config and HERMES_CONFIG out")
+            .into());
+    }
+    profile::prepare(desk.home)?;
+    let client = desk.connector.ensure().await?;
+    let verb = if value.is_some() { "set" } else { "unset" };
+    let value = value.map(|value| v1::Json { raw: value.to_string() });
+    let written = client.set_config(v1::SetConfigRequest { key: key.clone(), value }).await?;
+    output.line(&format!("{key} is {verb} in {}", written.path))?;
+    match (written.applied, written.note.as_str()) {
+        (true, "") => {}
+        (false, "") => output.note("it is not in force yet: hermes-cli daemon restart"),
+        (_, note) => output.note(note),
+    }
+    Ok(Exit::Success)
 }
 
 fn check(desk: &Desk<'_>, json: bool, output: &mut Output) -> Outcome<Exit> {

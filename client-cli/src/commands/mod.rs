@@ -1,10 +1,13 @@
 //! The commands beside the chat, one file each.
 
+mod approvals;
+mod ask;
 mod config;
 mod daemon;
 mod logs;
 mod sessions;
 mod status;
+mod undo;
 mod version;
 
 use hermes_client::Connector;
@@ -41,6 +44,8 @@ pub(crate) fn run(
     match command {
         // Taken by the caller.
         Command::Chat(_) => Ok(Exit::Success),
+        Command::Approvals(command) => wait_for(approvals::run(&desk, command, output)),
+        Command::Undo(flags) => wait_for(undo::run(&desk, &flags, output)),
         Command::Config { command } => config::run(&desk, command, output),
         Command::Sessions(command) => wait_for(sessions::run(&desk, command, output)),
         Command::Daemon(command) => daemon::run(&desk, command, output),

@@ -2,6 +2,7 @@
 //! alone, so a sequence that is cut between two pieces of a stream is as harmless as a whole one.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -11,6 +12,57 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.chars().filter(|c| *c != '\r').map(|c| if is_unsafe(c) { sign(c) } else { c }).collect())
+}
+
+/// A text that a person judges by what it shows: nothing in it stays unseen or moves what stands around it. Line
+/// feeds stay, tabs become blanks, control characters become signs, and characters without a shape are named.
+pub(crate) fn exposed(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push(c),
+            '\t' => shown.push_str("    "),
+            c if c.is_control() => shown.push(sign(c)),
+            c if is_shapeless(c) => {
+                let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters that take no room or turn the direction of what follows.
+fn is_shapeless(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A line in pieces that each fit into `columns`, cut behind blanks where there are some; nothing of it is left out.
+/// Without `columns` it stays whole.
+pub(crate) fn wrapped(line: &str, columns: Option<usize>) -> Vec<String> {
+    let Some(columns) = columns.map(|columns| columns.max(2)) else { return vec![line.to_owned()] };
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in line.chars() {
+        let width = c.width().unwrap_or(0);
+        if used + width > columns {
+            let rest = pieces.last_mut().and_then(|piece| {
+                let cut = piece.rfind(' ').filter(|at| at * 2 > piece.len())?;
+                Some(piece.split_off(cut + 1))
+            });
+            let rest = rest.unwrap_or_default();
+            used = rest.width();
+            pieces.push(rest);
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
 }
 
 /// One line of it: line feeds and tabs become blanks too.
@@ -86,6 +138,23 @@ mod tests {
         assert_eq!(fit("日本語", 5), "日本…");
         assert_eq!(fit("日本語", 4), "日…");
         assert_eq!(width("日本"), 4);
+    }
+
+    #[test]
+    fn nothing_in_an_exposed_text_is_unseen() {
+        assert_eq!(exposed("a\tb\r\u{1b}[1A\u{202e}c\u{200b}\nd"), "a    b␍␛[1A⟨U+202E⟩c⟨U+200B⟩\nd");
+        for text in ["grüße 👋 日本", "rm -rf ./x"] {
+            assert_eq!(exposed(text), text);
+        }
+    }
+
+    #[test]
+    fn a_wrapped_line_loses_nothing() {
+        assert_eq!(wrapped("abcdef", Some(4)), ["abcd", "ef"]);
+        assert_eq!(wrapped("日本語", Some(4)), ["日本", "語"]);
+        assert_eq!(wrapped("", Some(4)), [""]);
+        assert_eq!(wrapped("all of it fits", Some(8)), ["all of ", "it fits"]);
+        assert_eq!(wrapped("abcdef", None), ["abcdef"]);
     }
 
     #[test]

@@ -13,6 +13,9 @@ mod turn_view;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+#[cfg(test)]
+pub(crate) use clean::width;
+pub(crate) use clean::{exposed, wrapped};
 pub(crate) use report::Report;
 pub(crate) use table::{Column, render as render_table};
 pub(crate) use time::{ago, duration};

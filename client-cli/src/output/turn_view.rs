@@ -42,6 +42,14 @@ impl TurnView {
         matches!(self, Self::Feed(_))
     }
 
+    /// Ends the line that a streamed text stands in: something else is about to be written.
+    pub(crate) fn end_line(&mut self, output: &mut Output) -> io::Result<()> {
+        match self {
+            Self::Feed(view) => view.new_line(output),
+            Self::Answer | Self::Json | Self::StreamJson => Ok(()),
+        }
+    }
+
     pub(crate) fn begin(&mut self, output: &mut Output, intro: &SessionIntro) -> io::Result<()> {
         match self {
             Self::StreamJson => output.line(

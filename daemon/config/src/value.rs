@@ -11,6 +11,9 @@ use crate::yaml;
 /// # Errors
 /// A list or map that does not parse, with what is wrong.
 pub fn typed_value(text: &str) -> Result<Value, String> {
+    if text.is_empty() {
+        return Ok(Value::from(""));
+    }
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
@@ -45,7 +48,7 @@ mod tests {
             ("1.5", json!(1.5)),
             ("null", json!(null)),
             ("~", json!(null)),
-            ("", json!(null)),
+            ("", json!("")),
             ("\"12\"", json!("12")),
             ("'12'", json!("12")),
             ("gpt-x", json!("gpt-x")),

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_proto::v1::{self, control_client, prompts_client, sessions_client, turns_client};
+use hermes_proto::v1::{
+    self, control_client, policy_client, prompts_client, sessions_client, tools_client, turns_client,
+};
 use hermes_proto::{MAX_MESSAGE_BYTES, PROTOCOL};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status, Streaming};
@@ -231,6 +233,65 @@ impl Client {
     pub async fn answer_prompt(&self, request: v1::AnswerRequest) -> Result<v1::AnswerResponse, CallError> {
         let mut prompts = prompts_client::PromptsClient::new(self.channel.clone());
         answer("answer the question", prompts.answer(request).await)
+    }
+
+    /// What people have allowed for more than once.
+    pub async fn list_approvals(&self) -> Result<v1::ListApprovalsResponse, CallError> {
+        answer("list approvals", self.policy().list_approvals(v1::ListApprovalsRequest {}).await)
+    }
+
+    pub async fn revoke_approval(&self, id: String) -> Result<v1::RevokeApprovalResponse, CallError> {
+        answer("revoke the approval", self.policy().revoke_approval(v1::RevokeApprovalRequest { id }).await)
+    }
+
+    /// Edits of the settings that are not in force until they are accepted.
+    pub async fn list_waiting_edits(&self) -> Result<v1::ListWaitingEditsResponse, CallError> {
+        let request = v1::ListWaitingEditsRequest {};
+        answer("list waiting edits", self.policy().list_waiting_edits(request).await)
+    }
+
+    pub async fn accept_edits(
+        &self,
+        request: v1::AcceptEditsRequest,
+    ) -> Result<v1::AcceptEditsResponse, CallError> {
+        answer("accept the edits", self.policy().accept_edits(request).await)
+    }
+
+    pub async fn set_config(&self, request: v1::SetConfigRequest) -> Result<v1::SetConfigResponse, CallError> {
+        answer("write the setting", self.policy().set_config(request).await)
+    }
+
+    pub async fn list_snapshots(
+        &self,
+        request: v1::ListSnapshotsRequest,
+    ) -> Result<v1::ListSnapshotsResponse, CallError> {
+        answer("list snapshots", self.tools().list_snapshots(request).await)
+    }
+
+    pub async fn diff_snapshot(
+        &self,
+        request: v1::DiffSnapshotRequest,
+    ) -> Result<v1::DiffSnapshotResponse, CallError> {
+        answer("compare with the snapshot", self.tools().diff_snapshot(request).await)
+    }
+
+    pub async fn restore_snapshot(
+        &self,
+        request: v1::RestoreSnapshotRequest,
+    ) -> Result<v1::RestoreSnapshotResponse, CallError> {
+        answer("undo", self.tools().restore_snapshot(request).await)
+    }
+
+    fn policy(&self) -> policy_client::PolicyClient<Channel> {
+        policy_client::PolicyClient::new(self.channel.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    fn tools(&self) -> tools_client::ToolsClient<Channel> {
+        tools_client::ToolsClient::new(self.channel.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
     fn sessions(&self) -> sessions_client::SessionsClient<Channel> {

@@ -142,6 +142,11 @@ impl TurnRun {
         self.position
     }
 
+    /// The watch of the session, as it stands.
+    pub fn watch(&self) -> &SessionWatch {
+        &self.watch
+    }
+
     /// The watch, to go on with the session.
     pub fn into_watch(self) -> SessionWatch {
         self.watch

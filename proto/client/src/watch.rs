@@ -165,6 +165,23 @@ impl SessionWatch {
         }
     }
 
+    /// The next event over the connection that is there; `None` once it is lost. Connects to nothing and starts
+    /// nothing: for a client that only waits for its user meanwhile. Cancel-safe.
+    pub async fn next_here(&mut self) -> Option<Box<v1::Event>> {
+        loop {
+            match self.stream.as_mut()?.message().await {
+                Ok(Some(v1::AttachFrame { frame: Some(Frame::Event(event)) })) => {
+                    if self.position.advance(&event) {
+                        self.fruitless = 0;
+                        return Some(Box::new(event));
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => self.stream = None,
+            }
+        }
+    }
+
     /// Makes sure that the connection works: after an error of a call that says the daemon is lost.
     pub(crate) fn forget_connection(&mut self) {
         self.stream = None;
