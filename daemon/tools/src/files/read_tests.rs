@@ -56,7 +56,7 @@ async fn a_window_says_how_to_go_on() {
 async fn a_full_answer_ends_at_a_line_and_a_huge_line_is_clamped() {
     let bench = Bench::new();
     bench.settings.send_modify(|settings| {
-        std::sync::Arc::make_mut(settings).file_read_max_chars.0 = 1000;
+        Arc::make_mut(settings).file_read_max_chars.0 = 1000;
     });
     bench.write("wide.txt", format!("{}\n", "x".repeat(400)).repeat(5));
     let value = bench.json("read_file", json!({ "path": "wide.txt" })).await;

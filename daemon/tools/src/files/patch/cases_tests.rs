@@ -62,7 +62,7 @@ fn name_and_options(rest: &str) -> (String, Vec<&str>) {
 }
 
 fn read_case(block: &str) -> Case {
-    let block = block.strip_suffix("\n\n").map_or_else(|| block.trim_end_matches('\n'), |block| block);
+    let block = block.strip_suffix("\n\n").unwrap_or_else(|| block.trim_end_matches('\n'));
     let mut lines = block.split('\n');
     let mut case = Case { name: lines.next().unwrap().to_owned(), ..Case::default() };
     let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -165,7 +165,9 @@ async fn complaint(case: &Case) -> Option<String> {
         };
     }
     let shown = |files: &BTreeMap<String, Vec<u8>>| -> String {
-        files.iter().map(|(name, content)| format!("\n  {name}: {:?}", String::from_utf8_lossy(content))).collect()
+        let lines: Vec<String> =
+            files.iter().map(|(name, content)| format!("\n  {name}: {:?}", String::from_utf8_lossy(content))).collect();
+        lines.concat()
     };
     let got = files_of(&bench);
     if got != wanted {

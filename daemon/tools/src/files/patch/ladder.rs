@@ -91,12 +91,12 @@ fn matched(strategy: Strategy, places: Vec<Place>, wanted: Wanted<'_>) -> Option
 }
 
 fn line_trimmed(flat: &Flat<'_>, wanted: Wanted<'_>) -> Option<Matched> {
-    let places = trimmed_places(flat, wanted.old, fold::trim_lines(&flat.bytes));
+    let places = trimmed_places(flat, wanted.old, &fold::trim_lines(&flat.bytes));
     matched(Strategy::LineTrimmed, places, wanted)
 }
 
 /// Whole lines that are equal when trimmed, in a text whose lines are.
-fn trimmed_places(flat: &Flat<'_>, old: &str, content: Folded) -> Vec<Place> {
+fn trimmed_places(flat: &Flat<'_>, old: &str, content: &Folded) -> Vec<Place> {
     let old = fold::trim_lines(old.as_bytes()).bytes;
     let ends_with_line = old.ends_with(b"\n");
     let at_line_start = |at: usize| at == 0 || content.bytes.get(at - 1) == Some(&b'\n');
@@ -208,7 +208,7 @@ fn unicode(flat: &Flat<'_>, wanted: Wanted<'_>) -> Option<Matched> {
 fn plain_trimmed(flat: &Flat<'_>, old: &[u8], content: &Folded) -> Vec<Place> {
     let Ok(old) = std::str::from_utf8(old) else { return Vec::new() };
     let plain = Flat::of(&content.bytes);
-    trimmed_places(&plain, old, fold::trim_lines(&plain.bytes))
+    trimmed_places(&plain, old, &fold::trim_lines(&plain.bytes))
         .into_iter()
         .filter_map(|place| {
             let from = content.source_start(place.from)?;

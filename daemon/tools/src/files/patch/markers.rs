@@ -44,10 +44,7 @@ pub(crate) fn with_real_values(
         let mut values = values.iter();
         parts
             .iter()
-            .map(|part| {
-                let value = part.mark.and_then(|_| values.next()).map_or("", String::as_str);
-                format!("{value}{}", part.text)
-            })
+            .flat_map(|part| [part.mark.and_then(|_| values.next()).map_or("", String::as_str), part.text])
             .collect()
     };
     Ok((real(&old_parts), real(&new_parts)))
@@ -157,6 +154,6 @@ mod tests {
         assert_eq!(real("a = 1", &key), Err(MarkProblem::NotKept));
         assert_eq!(real(&key, &format!("{key}{other}")), Err(MarkProblem::NotKept));
         let wrong = key.replace("key", "yek");
-        assert_eq!(real(&wrong, &wrong.replace("x", "y")), Err(MarkProblem::NotFound));
+        assert_eq!(real(&wrong, &wrong.replace('x', "y")), Err(MarkProblem::NotFound));
     }
 }

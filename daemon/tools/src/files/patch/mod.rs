@@ -146,5 +146,7 @@ impl Tool for Patch {
 #[cfg(test)]
 mod cases_tests;
 #[cfg(test)]
+mod properties_tests;
+#[cfg(test)]
 #[path = "patch_tests.rs"]
 mod tests;

@@ -131,7 +131,7 @@ fn attempt(
             return Err(Box::new(ToolOutput { effect: EffectDisposition::Unknown, ..output }));
         }
     }
-    Ok(landed(cx, plan, warnings))
+    Ok(landed(cx, plan, &warnings))
 }
 
 fn unfit(problems: Vec<String>) -> ToolOutput {
@@ -178,7 +178,7 @@ fn warnings(cx: &ToolCx, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-fn landed(cx: &ToolCx, plan: Plan, warnings: Vec<String>) -> Patched {
+fn landed(cx: &ToolCx, plan: Plan, warnings: &[String]) -> Patched {
     let mut shown = Shown::default();
     let (mut modified, mut created, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
     let mut linted = Vec::new();

@@ -59,7 +59,17 @@ enum Now {
     Absent,
     /// It stands on disk, and nobody has looked into it.
     Unread { origin: PathBuf },
-    Text { origin: Option<PathBuf>, before: Option<Vec<u8>>, now: Vec<u8>, metadata: Option<Metadata> },
+    Text(Box<Known>),
+}
+
+/// A file that was read, or will be made.
+#[derive(Debug)]
+struct Known {
+    /// Where it stands on disk, if it does.
+    origin: Option<PathBuf>,
+    before: Option<Vec<u8>>,
+    now: Vec<u8>,
+    metadata: Option<Metadata>,
 }
 
 struct Planner<'a> {
@@ -123,13 +133,13 @@ impl Planner<'_> {
             let at_origin = ResolvedPath { path: origin.clone(), ..target };
             match file::load(self.cx, &at_origin) {
                 Ok(Loaded { content, metadata }) => {
-                    let now = Now::Text {
+                    let known = Known {
                         origin: Some(origin),
                         before: Some(content.clone()),
                         now: content,
                         metadata: Some(metadata),
                     };
-                    self.now.insert(path.clone(), now);
+                    self.now.insert(path.clone(), Now::Text(Box::new(known)));
                 }
                 Err(output) => {
                     let problem = output.content.get("error").and_then(|error| error.as_str()).unwrap_or("unreadable");
@@ -138,10 +148,10 @@ impl Planner<'_> {
                 }
             }
         }
-        let Now::Text { now: content, .. } = self.look(&path) else {
+        let Now::Text(known) = self.look(&path) else {
             return self.problem(written, "there is no such file to update");
         };
-        let content = content.clone();
+        let content = known.now.clone();
         for hunk in hunks {
             // A mark may stay where it is; that is seen to where the hunk finds its place.
             if let Some(problem) = write_guards::refusal_but_marks(&hunk.new_text(0)) {
@@ -170,11 +180,11 @@ impl Planner<'_> {
     }
 
     fn write(&mut self, path: &Path, new: Vec<u8>) {
-        let Some(Now::Text { now, .. }) = self.now.get_mut(path) else { return };
-        if *now == new {
+        let Some(Now::Text(known)) = self.now.get_mut(path) else { return };
+        if known.now == new {
             return;
         }
-        let old = std::mem::replace(now, new.clone());
+        let old = std::mem::replace(&mut known.now, new.clone());
         match self.plan.steps.last_mut() {
             // One write is enough for what was changed twice.
             Some(Step::Write { path: last, new: content, .. } | Step::Create { path: last, new: content })
@@ -196,7 +206,8 @@ impl Planner<'_> {
         }
         let new = content.as_bytes().to_vec();
         self.plan.steps.push(Step::Create { path: target.path.clone(), new: new.clone() });
-        self.now.insert(target.path, Now::Text { origin: None, before: None, now: new, metadata: None });
+        let known = Known { origin: None, before: None, now: new, metadata: None };
+        self.now.insert(target.path, Now::Text(Box::new(known)));
     }
 
     /// Whether a file can come to be at `path`; says why not.
@@ -206,7 +217,7 @@ impl Planner<'_> {
             return false;
         }
         let above = path.ancestors().skip(1).find_map(|folder| {
-            let planned = matches!(self.now.get(folder), Some(Now::Text { .. } | Now::Unread { .. }));
+            let planned = matches!(self.now.get(folder), Some(Now::Text(_) | Now::Unread { .. }));
             let metadata = fs::metadata(folder).ok();
             (planned || metadata.is_some()).then(|| (folder.to_owned(), !planned && metadata.is_some_and(|it| it.is_dir())))
         });
@@ -225,10 +236,10 @@ impl Planner<'_> {
             return;
         }
         self.plan.steps.push(Step::Remove { path: target.path.clone() });
-        if let Some(Now::Unread { origin } | Now::Text { origin: Some(origin), .. }) =
-            self.now.insert(target.path, Now::Absent)
-        {
-            self.plan.removed.push(origin);
+        match self.now.insert(target.path, Now::Absent) {
+            Some(Now::Unread { origin }) => self.plan.removed.push(origin),
+            Some(Now::Text(known)) => self.plan.removed.extend(known.origin),
+            Some(Now::Absent) | None => {}
         }
     }
 
@@ -247,7 +258,7 @@ impl Planner<'_> {
     fn is_plain_file(&mut self, written: &str, target: &ResolvedPath, verb: &str) -> bool {
         let problem = match self.look(&target.path) {
             Now::Absent => Some(format!("there is no such file to {verb}")),
-            Now::Text { .. } => None,
+            Now::Text(_) => None,
             Now::Unread { origin } => match fs::symlink_metadata(origin) {
                 Ok(metadata) if metadata.is_file() => None,
                 Ok(metadata) if metadata.is_dir() => Some("is a folder".to_owned()),
@@ -278,7 +289,7 @@ impl Planner<'_> {
                     let metadata = fs::symlink_metadata(&origin).ok();
                     (Some(origin), None, None, metadata)
                 }
-                Now::Text { origin, before, now, metadata } => (origin, before, Some(now), metadata),
+                Now::Text(known) => (known.origin, known.before, Some(known.now), known.metadata),
             };
             let moved = origin.as_ref().is_some_and(|origin| *origin != path);
             if !moved && before.is_some() && before == after {
