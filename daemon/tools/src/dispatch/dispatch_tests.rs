@@ -597,6 +597,6 @@ async fn a_refused_command_has_the_shape_of_a_commands_result() {
         (&value["output"], &value["exit_code"], &value["status"]),
         (&json!(""), &json!(-1), &json!("blocked"))
     );
-    assert!(value["error"].as_str().unwrap().contains("--yolo"));
+    assert!(value["error"].as_str().unwrap().contains("needs approval"));
     assert!(bench.backend.specs.lock().unwrap().is_empty());
 }
