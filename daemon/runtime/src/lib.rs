@@ -25,6 +25,7 @@ pub use background::{
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
 pub use paths::{PathPolicy, PathPolicyInput, PathRefusal, PathRule};
 pub use policy::{
+    CommandFacts, CommandVerdict, command_verdict,
     Approval, ApprovalEntry, ApprovalMode, ApprovalScope, ApprovalSettings, ApprovalStore, Approvals,
     CommandAllowlist, Effect, Finding, ForgetfulStore, Policy, PolicyCx, PolicyInput, PolicySettings,
     Unattended, Verdict,

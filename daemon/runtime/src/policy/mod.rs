@@ -4,6 +4,7 @@
 //! then whether a person must be asked. The order is [`Policy::judge`]'s.
 
 mod approvals;
+mod commands;
 mod settings;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use crate::paths::{PathPolicy, PathRefusal};
 use crate::terminal::SessionKey;
 
 pub use approvals::{ApprovalEntry, ApprovalScope, ApprovalStore, Approvals, ForgetfulStore};
+pub use commands::{CommandFacts, CommandVerdict, command_verdict};
 pub use settings::{ApprovalMode, ApprovalSettings, CommandAllowlist, PolicySettings, Unattended};
 
 /// What a tool is about to do.
@@ -97,6 +99,7 @@ pub struct Policy {
     paths: PathPolicy,
     settings: watch::Receiver<Arc<PolicySettings>>,
     approvals: Approvals,
+    sudo_password_known: bool,
 }
 
 /// What a policy judges with.
@@ -112,7 +115,13 @@ impl Policy {
     /// A policy over the profile's path rules, settings and approvals.
     pub fn new(input: PolicyInput) -> Self {
         let PolicyInput { paths, settings, approvals } = input;
-        Self { paths, settings, approvals }
+        Self { paths, settings, approvals, sudo_password_known: false }
+    }
+
+    /// Says whether a password for sudo is configured: without one, giving sudo a password is guessing.
+    #[must_use]
+    pub fn with_sudo_password(self, known: bool) -> Self {
+        Self { sudo_password_known: known, ..self }
     }
 
     /// What people have allowed, to add to it and to take from it.
@@ -144,15 +153,7 @@ impl Policy {
                 Err(no) if !no.lifts_for_cross_profile() => refused(&no),
                 _ => self.write(path, cx),
             },
-            Effect::Command { .. } if self.asks_nobody(cx) => Verdict::Allow,
-            Effect::Command { command, .. } => self.unless_approved(
-                cx,
-                vec![Finding {
-                    rule: "command.any",
-                    description: "runs a command".to_owned(),
-                    shape: (*command).to_owned(),
-                }],
-            ),
+            Effect::Command { command, cwd } => self.command(command, cwd, cx),
         };
         match &verdict {
             Verdict::Allow => {}
@@ -170,6 +171,49 @@ impl Policy {
     /// Nobody is asked for anything that can be allowed at all.
     fn asks_nobody(&self, cx: &PolicyCx<'_>) -> bool {
         cx.yolo || self.settings.borrow().approvals.mode == ApprovalMode::Off
+    }
+
+    /// What nothing lifts, then what the user forbids, then what was allowed, and only then what must be asked.
+    fn command(&self, command: &str, cwd: &Path, cx: &PolicyCx<'_>) -> Verdict {
+        let [hermes_home, hermes_root, user_home, temp_dir] = self.paths.homes();
+        let facts = CommandFacts {
+            cwd,
+            workspace: cx.workspace,
+            user_home,
+            hermes_home,
+            hermes_root,
+            temp_dir,
+            sudo_password_known: self.sudo_password_known,
+            daemon_pid: std::process::id(),
+            paths: &self.paths,
+        };
+        let examined = commands::examine(command, &facts);
+        if let CommandVerdict::Blocked { rule, reason } = examined.verdict {
+            return Verdict::Deny { rule, reason };
+        }
+        let settings = self.settings();
+        if let Some(entry) = examined.words.denied_by(&settings.approvals.deny) {
+            let reason = format!(
+                "the user forbids this command (`{entry}` in approvals.deny); do not try it again or in another form"
+            );
+            return Verdict::Deny { rule: "approvals.deny", reason };
+        }
+        let CommandVerdict::Flagged { mut findings, vague } = examined.verdict else { return Verdict::Allow };
+        let allowlist = &settings.allowlist.0;
+        if self.asks_nobody(cx) || examined.words.allowed_by(allowlist) {
+            return Verdict::Allow;
+        }
+        if !examined.words.is_compound() {
+            findings.retain(|finding| !allowlist.iter().any(|entry| entry.trim() == finding.rule));
+        }
+        if !vague {
+            return self.unless_approved(cx, findings);
+        }
+        // What only the run will know may be another thing next time.
+        match findings.is_empty() {
+            true => Verdict::Allow,
+            false => Verdict::Ask(Approval { findings, widest: ApprovalScope::Once }),
+        }
     }
 
     /// Asks for what no earlier approval covers.
@@ -260,10 +304,91 @@ mod tests {
     }
 
     #[test]
-    fn commands_need_yolo() {
+    fn harmless_commands_run_flagged_ones_need_yolo_and_blocked_ones_never_run() {
         let place = place();
-        let effect = Effect::Command { command: "ls", cwd: &place.user };
-        assert_eq!(place.rules(&effect), [Some("command.any"), None]);
+        for (command, rules) in [
+            ("ls", [None, None]),
+            ("rm -rf build", [Some("delete.recursive"), None]),
+            ("rm -rf /", [Some("block.root_wipe"); 2]),
+            ("echo 'rm -rf /'", [None, None]),
+        ] {
+            let work = place.user.join("work");
+            assert_eq!(place.rules(&Effect::Command { command, cwd: &work }), rules, "{command}");
+        }
+    }
+
+    /// The first rule that stops a command under these settings.
+    fn rule_under(settings: PolicySettings, command: &str, yolo: bool) -> Option<&'static str> {
+        let place = place();
+        let (_sender, settings) = watch::channel(Arc::new(settings));
+        let policy = Policy::new(PolicyInput {
+            paths: place.policy.paths().clone(),
+            settings,
+            approvals: Approvals::default(),
+        });
+        let (workspace, session) = (place.user.join("work"), SessionKey::new("s"));
+        let cx = PolicyCx { principal: &Principal::Owner, yolo, workspace: &workspace, session: &session };
+        match policy.judge(&Effect::Command { command, cwd: &workspace }, &cx) {
+            Verdict::Allow => None,
+            Verdict::Deny { rule, .. } => Some(rule),
+            Verdict::Ask(approval) => Some(approval.findings[0].rule),
+        }
+    }
+
+    #[test]
+    fn what_the_user_forbids_holds_under_yolo_and_behind_wrappers() {
+        let settings = || PolicySettings {
+            approvals: ApprovalSettings { deny: vec!["git push *".to_owned()], ..ApprovalSettings::default() },
+            ..PolicySettings::default()
+        };
+        for command in ["git push", "sudo /usr/bin/git push origin", "ls && bash -c 'git push x'"] {
+            assert_eq!(rule_under(settings(), command, true), Some("approvals.deny"), "{command}");
+        }
+        assert_eq!(rule_under(settings(), "git status", false), None);
+    }
+
+    #[test]
+    fn an_allow_list_lifts_questions_of_single_commands_but_no_block() {
+        let settings = || PolicySettings {
+            allowlist: CommandAllowlist(["podman *", "delete.recursive", "rm *"].map(str::to_owned).to_vec()),
+            ..PolicySettings::default()
+        };
+        for (command, rule) in [
+            ("podman run x", None),
+            ("rm -rf build", None),
+            ("rm -rf build && ls", Some("delete.recursive")),
+            ("podman run $(id)", Some("escape.container")),
+            ("rm -rf /", Some("block.root_wipe")),
+        ] {
+            assert_eq!(rule_under(settings(), command, false), rule, "{command}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_approval_covers_its_own_folder_and_no_other() {
+        let place = place();
+        let (workspace, session) = (place.user.join("work"), SessionKey::new("s"));
+        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
+        let judge = |command: &str| place.policy.judge(&Effect::Command { command, cwd: &workspace }, &cx);
+        let Verdict::Ask(approval) = judge("rm -rf ./build") else { panic!("not asked") };
+        assert_eq!(approval.widest, ApprovalScope::Always);
+        let now = hermes_core::Instant::default();
+        place.policy.approvals().grant(&session, &approval.findings, ApprovalScope::Session, now).await.unwrap();
+        assert_eq!(judge("rm -rf build"), Verdict::Allow);
+        assert_eq!(judge("cd . && rm -r -f build/"), Verdict::Allow);
+        for other in ["rm -rf ~/docs", "rm -rf build2", "sudo rm -rf build", "rm -rf build ~/docs", "cd /tmp && rm -rf build"] {
+            assert!(matches!(judge(other), Verdict::Ask(_)), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_only_the_run_will_know_is_allowed_once_at_most() {
+        let place = place();
+        let (workspace, session) = (place.user.join("work"), SessionKey::new("s"));
+        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
+        let effect = Effect::Command { command: "rm -rf \"$DIR\"", cwd: &workspace };
+        let Verdict::Ask(approval) = place.policy.judge(&effect, &cx) else { panic!("not asked") };
+        assert_eq!(approval.widest, ApprovalScope::Once);
     }
 
     #[test]

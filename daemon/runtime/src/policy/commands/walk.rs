@@ -1,0 +1,486 @@
+//! Walks through a text as a shell would, without running anything, and hands every command to the rules.
+
+use std::rc::Rc;
+
+use super::expand::Arg;
+use super::report::Report;
+use super::scope::{MAYBE, Scope, UNKNOWN, Variable};
+use super::simple::{Redirection, Simple, Stdin};
+use super::syntax::{self, Assign, Command, Kind, Operator, Piece, Pipeline, Script, Target, Value, Word};
+use super::{CommandFacts, builtins, inner, outputs, rules};
+
+/// Commands that one text may come to, loops and functions unrolled.
+const MAX_STEPS: usize = 25_000;
+/// Texts inside texts: `bash -c "bash -c …"`.
+const MAX_TEXTS: usize = 12;
+/// Functions that call functions.
+const MAX_CALLS: usize = 12;
+/// Values of a `for` that are tried one by one.
+const MAX_VALUES: usize = 32;
+
+/// What surrounds a command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Surroundings {
+    pub(super) stdin: Stdin,
+    pub(super) background: bool,
+    pub(super) subshell: bool,
+    pub(super) via: Vec<String>,
+}
+
+/// Walks one text and what it contains.
+#[derive(Debug)]
+pub(super) struct Walker<'a> {
+    pub(super) facts: &'a CommandFacts<'a>,
+    pub(super) report: Report,
+    steps: usize,
+    texts: usize,
+    calls: Vec<String>,
+}
+
+/// What a command prints, when that is known: parts may be [`UNKNOWN`].
+pub(super) type Output = Option<String>;
+
+impl<'a> Walker<'a> {
+    pub(super) fn new(facts: &'a CommandFacts<'a>) -> Self {
+        Self { facts, report: Report::default(), steps: 0, texts: 0, calls: Vec::new() }
+    }
+
+    pub(super) fn home(&self) -> String {
+        self.facts.user_home.to_string_lossy().into_owned()
+    }
+
+    pub(super) fn hermes_home(&self) -> String {
+        self.facts.hermes_home.to_string_lossy().into_owned()
+    }
+
+    /// Reads and walks a text.
+    pub(super) fn text(&mut self, text: &str, scope: &mut Scope, around: &Surroundings) -> Output {
+        if self.texts >= MAX_TEXTS {
+            self.report.unreadable("syntax.limits", "runs texts inside texts too deeply");
+            return None;
+        }
+        let reading = match syntax::read(text) {
+            Ok(reading) => reading,
+            Err(error) => {
+                let what = match error {
+                    syntax::Unreadable::Open(open) => format!("opens `{open}` and never closes it"),
+                    syntax::Unreadable::Unexpected(c) => {
+                        format!("has {c:?} where the shell's grammar, as far as it is known here, allows none")
+                    }
+                    syntax::Unreadable::Deep => "is nested too deeply".to_owned(),
+                };
+                self.report.unreadable("syntax.unparsable", &what);
+                return None;
+            }
+        };
+        if let Some(head) = syntax::disagrees(text, &reading.heads) {
+            let shape = text.to_owned();
+            self.report.ask("syntax.disputed", format!("can be read in two ways (`{head}` may be a command)"), shape);
+        }
+        self.texts += 1;
+        let output = self.script(&reading.script, scope, around);
+        self.texts -= 1;
+        output
+    }
+
+    pub(super) fn script(&mut self, script: &Script, scope: &mut Scope, around: &Surroundings) -> Output {
+        let mut printed = Some(String::new());
+        for item in &script.items {
+            let mut around = around.clone();
+            let output = if item.background {
+                around.background = true;
+                let mut apart = scope.clone();
+                self.chain(&item.chain, &mut apart, &around)
+            } else {
+                self.chain(&item.chain, scope, &around)
+            };
+            printed = printed.zip(output).map(|(before, more)| before + &more);
+        }
+        printed
+    }
+
+    fn chain(&mut self, chain: &[Pipeline], scope: &mut Scope, around: &Surroundings) -> Output {
+        let Some((first, rest)) = chain.split_first() else { return Some(String::new()) };
+        let mut printed = self.pipeline(first, scope, around);
+        if rest.is_empty() {
+            return printed;
+        }
+        // The rest runs with what is known so far, and afterwards it may have run or not.
+        let mut after = scope.clone();
+        for pipeline in rest {
+            let output = self.pipeline(pipeline, &mut after, around);
+            printed = printed.zip(output).map(|(before, more)| before + &more);
+        }
+        scope.merge(after);
+        printed.map(|text| format!("{MAYBE}{text}"))
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, scope: &mut Scope, around: &Surroundings) -> Output {
+        match pipeline.commands.as_slice() {
+            [] => Some(String::new()),
+            [only] => self.command(only, scope, around),
+            commands => {
+                let mut around = around.clone();
+                let mut output = None;
+                let mut programs: Vec<String> = Vec::new();
+                for command in commands {
+                    let before = self.report.simples.len();
+                    let mut apart = scope.clone();
+                    output = self.command(command, &mut apart, &around);
+                    programs.extend(self.programs_since(before));
+                    around.stdin = match &output {
+                        Some(text) if !text.contains([UNKNOWN, MAYBE]) => Stdin::Text(text.clone()),
+                        _ => Stdin::Pipe(programs.clone()),
+                    };
+                }
+                output
+            }
+        }
+    }
+
+    pub(super) fn programs_since(&self, before: usize) -> Vec<String> {
+        let newer = self.report.simples.get(before..).unwrap_or_default();
+        newer.iter().map(|simple| simple.program.clone()).collect()
+    }
+
+    fn command(&mut self, command: &Command, scope: &mut Scope, around: &Surroundings) -> Output {
+        let mut around = around.clone();
+        let mut redirects = Vec::new();
+        for redirect in &command.redirects {
+            let target = match &redirect.target {
+                Target::Word(word) => self.expand_one(word, scope),
+                Target::Heredoc(body) => match body.get() {
+                    Some(word) => self.expand_one(word, scope),
+                    None => Arg::default(),
+                },
+            };
+            match redirect.operator {
+                Operator::Here => around.stdin = Stdin::Text(target.text.clone()),
+                Operator::Read | Operator::ReadWrite if target.process => {
+                    around.stdin = Stdin::Pipe(self.report.simples.last().map(|s| s.program.clone()).into_iter().collect());
+                }
+                Operator::Read | Operator::ReadWrite => around.stdin = Stdin::File(target.clone()),
+                _ => {}
+            }
+            redirects.push(Redirection { operator: redirect.operator, target });
+        }
+        let writes = redirects.iter().any(|redirect| {
+            matches!(redirect.operator, Operator::Write | Operator::Append | Operator::ReadWrite)
+                && !redirect.target.text.starts_with("/dev/std")
+        });
+        let output = match &command.kind {
+            Kind::Simple { assigns, words } => self.simple(assigns, words, redirects, scope, &around),
+            kind => {
+                if !redirects.is_empty() {
+                    let simple = Simple { redirects, cwd: scope.cwd.clone(), ..Simple::default() };
+                    self.judge(simple);
+                }
+                self.compound(kind, scope, &around)
+            }
+        };
+        if writes { Some(String::new()) } else { output }
+    }
+
+    fn compound(&mut self, kind: &Kind, scope: &mut Scope, around: &Surroundings) -> Output {
+        match kind {
+            Kind::Simple { .. } => None,
+            Kind::Group { body, subshell: false } => self.script(body, scope, around),
+            Kind::Group { body, subshell: true } => {
+                let around = Surroundings { subshell: true, ..around.clone() };
+                self.script(body, &mut scope.clone(), &around)
+            }
+            Kind::If { arms, otherwise } => {
+                for (condition, body) in arms {
+                    self.script(condition, scope, around);
+                    self.perhaps(body, scope, around);
+                }
+                if let Some(body) = otherwise {
+                    self.perhaps(body, scope, around);
+                }
+                None
+            }
+            Kind::Loop { condition, body } => {
+                for _ in 0..2 {
+                    let before = scope.clone();
+                    self.script(condition, scope, around);
+                    self.perhaps(body, scope, around);
+                    if scope.same_values(&before) {
+                        break;
+                    }
+                }
+                None
+            }
+            Kind::Count { arithmetic, body } => {
+                self.run_expansions(arithmetic, scope);
+                self.arithmetic(arithmetic, scope);
+                self.perhaps(body, scope, around);
+                self.perhaps(body, scope, around);
+                None
+            }
+            Kind::For { name, words, body } => {
+                let mut values = Vec::new();
+                for word in words.iter().flatten() {
+                    values.extend(self.expand(word, scope));
+                }
+                let open = words.is_none() || values.len() > MAX_VALUES;
+                if open || values.iter().any(|value| value.splits) {
+                    scope.set(name, Variable::One(UNKNOWN.to_string()));
+                    self.perhaps(body, scope, around);
+                    self.perhaps(body, scope, around);
+                }
+                for value in values.into_iter().take(MAX_VALUES) {
+                    scope.set(name, Variable::One(value.text));
+                    self.perhaps(body, scope, around);
+                }
+                None
+            }
+            Kind::Case { subject, arms } => {
+                self.expand_one(subject, scope);
+                for (patterns, body) in arms {
+                    for pattern in patterns {
+                        self.expand_one(pattern, scope);
+                    }
+                    self.perhaps(body, scope, around);
+                }
+                None
+            }
+            Kind::Function { name, body } => {
+                self.function(name, body, scope, around);
+                Some(String::new())
+            }
+            Kind::Test { words } => {
+                for word in words {
+                    self.expand_one(word, scope);
+                    if word.pieces.iter().any(|piece| matches!(piece, Piece::Arithmetic(_))) || word.source.is_empty() {
+                        self.arithmetic(&word.pieces, scope);
+                    }
+                }
+                Some(String::new())
+            }
+            Kind::Beside(command) => {
+                let around = Surroundings { background: true, ..around.clone() };
+                self.command(command, &mut scope.clone(), &around)
+            }
+        }
+    }
+
+    /// Walks a part that runs or does not.
+    fn perhaps(&mut self, body: &Script, scope: &mut Scope, around: &Surroundings) {
+        let mut after = scope.clone();
+        self.script(body, &mut after, around);
+        scope.merge(after);
+    }
+
+    /// A function is judged where it is defined, since it stays for later commands, and again where it is called.
+    fn function(&mut self, name: &str, body: &Rc<Command>, scope: &mut Scope, around: &Surroundings) {
+        if rules::is_fork_bomb(name, body) {
+            self.report.block("block.fork_bomb", "starts itself again and again (a fork bomb)");
+        }
+        let mut inside = scope.clone();
+        inside.positional = None;
+        self.calls.push(name.to_owned());
+        self.command(body, &mut inside, around);
+        self.calls.pop();
+        scope.functions.insert(name.to_owned(), Rc::clone(body));
+    }
+
+    /// Text in arithmetic is computed, and an index in it may run commands.
+    pub(super) fn arithmetic(&mut self, pieces: &[Piece], scope: &Scope) {
+        let injected = |value: &str| value.contains("$(") || value.contains('`');
+        let named = pieces.iter().filter_map(|piece| match piece {
+            Piece::Bare(text) | Piece::Quoted(text) => Some(text.as_str()),
+            Piece::Parameter { parameter, .. } => Some(parameter.name.as_str()),
+            _ => None,
+        });
+        for text in named {
+            let names = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let values = names.filter_map(|name| scope.get(name));
+            for value in values {
+                if matches!(value, Variable::One(value) if injected(value)) {
+                    self.report.ask("syntax.arithmetic", "computes a text that contains a command", text);
+                }
+            }
+        }
+    }
+
+    pub(super) fn substituted(&mut self, script: &Script, scope: &mut Scope) -> Output {
+        self.script(script, scope, &Surroundings { subshell: true, ..Surroundings::default() })
+    }
+
+    pub(super) fn process_substitution(&mut self, script: &Script, reads: bool, scope: &mut Scope) {
+        let stdin = if reads { Stdin::Inherited } else { Stdin::Pipe(vec!["a program".to_owned()]) };
+        self.script(script, scope, &Surroundings { stdin, subshell: true, ..Surroundings::default() });
+    }
+
+    fn assign(&mut self, assign: &Assign, scope: &mut Scope) -> (String, Arg) {
+        let (value, shown) = match &assign.value {
+            Value::One(word) => {
+                let arg = self.expand_one(word, scope);
+                let text = if arg.unsure { format!("{MAYBE}{}", arg.text) } else { arg.text.clone() };
+                (Variable::One(text), arg)
+            }
+            Value::Array(words) => {
+                let mut values = Vec::new();
+                for word in words {
+                    values.extend(self.expand(word, scope));
+                }
+                let shown = Arg::known(&values.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "));
+                let open = values.iter().any(|arg| arg.splits);
+                let texts = values.into_iter().map(|arg| arg.text).collect();
+                (if open { Variable::One(UNKNOWN.to_string()) } else { Variable::Many(texts) }, shown)
+            }
+        };
+        let value = if assign.element {
+            Variable::One(UNKNOWN.to_string())
+        } else if assign.append {
+            match (scope.get(&assign.name).cloned(), value) {
+                (Some(Variable::One(before)), Variable::One(more)) => Variable::One(before + &more),
+                (Some(Variable::Many(mut before)), Variable::Many(more)) => {
+                    before.extend(more);
+                    Variable::Many(before)
+                }
+                (None, Variable::One(more)) => Variable::One(format!("{UNKNOWN}{more}")),
+                _ => Variable::One(UNKNOWN.to_string()),
+            }
+        } else {
+            value
+        };
+        scope.set(&assign.name, value);
+        (assign.name.clone(), shown)
+    }
+
+    fn simple(
+        &mut self,
+        assigns: &[Assign],
+        words: &[Word],
+        redirects: Vec<Redirection>,
+        scope: &mut Scope,
+        around: &Surroundings,
+    ) -> Output {
+        let declares = words.first().is_some_and(|word| {
+            matches!(word.source.as_str(), "declare" | "typeset" | "local" | "export" | "readonly")
+        });
+        let mut assigned = Vec::new();
+        if words.is_empty() || declares {
+            for assign in assigns {
+                assigned.push(self.assign(assign, scope));
+            }
+        } else {
+            // For one command only; its words are expanded without them.
+            let mut apart = scope.clone();
+            for assign in assigns {
+                assigned.push(self.assign(assign, &mut apart));
+            }
+        }
+        if let Some(first) = words.first()
+            && let Some(text) = scope.aliases.get(&first.source).cloned()
+            && !self.calls.contains(&first.source)
+        {
+            let rest: Vec<&str> = words.iter().skip(1).map(|word| word.source.as_str()).collect();
+            self.calls.push(first.source.clone());
+            self.text(&format!("{text} {}", rest.join(" ")), scope, around);
+            self.calls.pop();
+        }
+        let mut argv = Vec::new();
+        for word in words {
+            argv.extend(self.expand(word, scope));
+        }
+        let mut simple = Simple {
+            assigns: assigned,
+            redirects,
+            stdin: around.stdin.clone(),
+            cwd: scope.cwd.clone(),
+            background: around.background,
+            subshell: around.subshell,
+            via: around.via.clone(),
+            ..Simple::default()
+        };
+        simple.set_words(&argv);
+        let called = self.call(&simple, scope, around);
+        let output = self.run(simple, scope);
+        called.unwrap_or(output)
+    }
+
+    /// The function that a command calls; `None` when it calls none.
+    fn call(&mut self, simple: &Simple, scope: &mut Scope, around: &Surroundings) -> Option<Output> {
+        let name = simple.called.literal()?;
+        let body = Rc::clone(scope.functions.get(name)?);
+        if self.calls.len() >= MAX_CALLS || self.calls.iter().any(|call| call == name) {
+            return Some(None);
+        }
+        let open = simple.args.iter().any(|arg| arg.splits);
+        let outer = scope.positional.take();
+        scope.positional = (!open).then(|| simple.args.iter().map(|arg| arg.text.clone()).collect());
+        self.calls.push(name.to_owned());
+        let output = self.command(&body, scope, around);
+        self.calls.pop();
+        scope.positional = outer;
+        Some(output)
+    }
+
+    /// Judges a command, what it does to the shell, and what it runs itself.
+    pub(super) fn run(&mut self, simple: Simple, scope: &mut Scope) -> Output {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            self.report.unreadable("syntax.limits", "comes to more commands than can be judged");
+            return None;
+        }
+        let output = outputs::of(&simple);
+        let inner = inner::of(&simple, self.facts);
+        let simple = self.judge(simple);
+        builtins::apply(self, &simple, scope);
+        let mut printed = None;
+        for inner in inner {
+            printed = self.inner(inner, &simple, scope);
+        }
+        output.or(printed)
+    }
+
+    fn inner(&mut self, inner: inner::Inner, outer: &Simple, scope: &mut Scope) -> Output {
+        match inner {
+            inner::Inner::Command { words, stdin, cwd } => {
+                let mut simple = outer.running(&words);
+                if let Some(stdin) = stdin {
+                    simple.stdin = stdin;
+                }
+                if let Some(cwd) = cwd {
+                    simple.cwd = cwd;
+                }
+                // Functions are not seen by programs; `command`, `eval` and `builtin` are no programs.
+                self.run(simple, scope)
+            }
+            inner::Inner::Text { text, here, positional } => {
+                let mut around = Surroundings {
+                    stdin: if matches!(outer.stdin, Stdin::Text(ref stdin) if *stdin == text) {
+                        Stdin::Inherited
+                    } else {
+                        outer.stdin.clone()
+                    },
+                    background: outer.background,
+                    subshell: outer.subshell,
+                    via: outer.via.clone(),
+                };
+                around.via.push(outer.program.clone());
+                if here {
+                    return self.text(&text, scope, &around);
+                }
+                let mut apart = scope.clone();
+                apart.cwd.clone_from(&outer.cwd);
+                // `bash -c text name one two`.
+                let mut positional = positional.map(Vec::into_iter);
+                if let Some(name) = positional.as_mut().and_then(Iterator::next) {
+                    apart.set("0", Variable::One(name));
+                }
+                apart.positional = positional.map(Iterator::collect);
+                apart.aliases.clear();
+                self.text(&text, &mut apart, &around)
+            }
+        }
+    }
+
+    fn judge(&mut self, simple: Simple) -> Simple {
+        rules::judge(&simple, self.facts, &mut self.report);
+        self.report.simples.push(simple.clone());
+        simple
+    }
+}
