@@ -1,6 +1,8 @@
 //! The file tools: `read_file`, `write_file`, `patch`, `search_files` (spec 40 §5).
 
 mod atomic;
+#[cfg(test)]
+mod bad_input_tests;
 mod binary_names;
 mod diff;
 mod documents;

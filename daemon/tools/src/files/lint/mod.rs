@@ -5,12 +5,16 @@ mod python;
 mod syntax;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
 use crate::output::ToolOutput;
 use crate::services::ToolCx;
 pub(crate) use syntax::{Syntax, check};
+
+/// How long all checks of one call may take (spec 40 §5.7).
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Errors that a result lists.
 const LISTED: usize = 10;
@@ -44,16 +48,17 @@ enum Findings {
 /// `output` with what the checks of the written files found: for one file as `lint`, for several by their
 /// paths.
 pub(crate) async fn with_findings(cx: &ToolCx, output: ToolOutput, linted: Vec<Linted>) -> ToolOutput {
+    let until = Instant::now() + TIME_LIMIT;
     match linted.as_slice() {
         [] => output,
-        [only] => match report(cx, only).await {
+        [only] => match report(cx, only, until).await {
             Some(found) => output.with("lint", found),
             None => output,
         },
         several => {
             let mut fields = Map::new();
             for file in several {
-                if let Some(found) = report(cx, file).await {
+                if let Some(found) = report(cx, file, until).await {
                     fields.insert(cx.workspace.shown(&file.path), found);
                 }
             }
@@ -63,8 +68,8 @@ pub(crate) async fn with_findings(cx: &ToolCx, output: ToolOutput, linted: Vec<L
 }
 
 /// What is told about one file.
-async fn report(cx: &ToolCx, file: &Linted) -> Option<Value> {
-    let errors = match findings(cx, file, &file.after).await {
+async fn report(cx: &ToolCx, file: &Linted, until: Instant) -> Option<Value> {
+    let errors = match findings(cx, file, &file.after, until).await {
         Findings::Unchecked => return None,
         Findings::Skipped(reason) => return Some(json!({ "status": "skipped", "reason": reason })),
         Findings::Errors(errors) if errors.is_empty() => return Some(json!({ "status": "ok" })),
@@ -72,7 +77,7 @@ async fn report(cx: &ToolCx, file: &Linted) -> Option<Value> {
     };
     let before = match &file.before {
         None => Vec::new(),
-        Some(before) => match findings(cx, file, before).await {
+        Some(before) => match findings(cx, file, before, until).await {
             Findings::Errors(errors) => errors,
             Findings::Unchecked | Findings::Skipped(_) => Vec::new(),
         },
@@ -94,7 +99,7 @@ async fn report(cx: &ToolCx, file: &Linted) -> Option<Value> {
     Some(fields)
 }
 
-async fn findings(cx: &ToolCx, file: &Linted, text: &str) -> Findings {
+async fn findings(cx: &ToolCx, file: &Linted, text: &str, until: Instant) -> Findings {
     let path = &file.path;
     if let Some(errors) = python::check(path, text) {
         return Findings::Errors(errors);
@@ -102,7 +107,7 @@ async fn findings(cx: &ToolCx, file: &Linted, text: &str) -> Findings {
     match check(path, text) {
         Syntax::Good => Findings::Errors(Vec::new()),
         Syntax::Broken(problem) => Findings::Errors(vec![problem]),
-        Syntax::Unchecked => external::check(cx, path, text).await,
+        Syntax::Unchecked => external::check(cx, path, text, until).await,
     }
 }
 

@@ -63,7 +63,7 @@ fn in_the_manner_of(file: &str, text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     // From a text that has the whole file in context the target comes, byte for byte.
     #[test]

@@ -182,18 +182,21 @@ fn not_found(cx: &ToolCx, path: &Path, content: &[u8], old: &str, new_at: Option
 /// A failure to find the text, with what is most like it.
 fn failed(cx: &ToolCx, path: &Path, content: &[u8], old: &str, message: String) -> ToolOutput {
     let failures = cx.workspace.files().patch_failed(path);
-    let hint = if failures >= FIRMER_AT {
-        format!(
-            "This is failure {failures} on this file. Read the lines again and copy them exactly, use a longer piece \
-             of text, or rewrite the file with write_file"
-        )
-    } else {
-        "Read the lines and copy them exactly, without their numbers".to_owned()
-    };
     let regions = closest(cx, content, old);
     let output = ToolOutput::error(message);
     let output = if regions.is_empty() { output } else { output.with("closest", json!(regions)) };
-    output.with("_hint", hint)
+    output.with("_hint", hint(failures))
+}
+
+/// What to do after so many failures on one file.
+pub(super) fn hint(failures: u32) -> String {
+    if failures < FIRMER_AT {
+        return "Read the lines and copy them exactly, without their numbers".to_owned();
+    }
+    format!(
+        "This is failure {failures} on this file. Read the lines again and copy them exactly, use a longer piece of \
+         text, or rewrite the file with write_file"
+    )
 }
 
 /// The regions that are most like `old`, with secrets masked.

@@ -14,7 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::super::stale::{self, Extent};
 use super::file::{self, Shown};
-use super::replace::Patched;
+use super::replace::{Patched, hint};
 use crate::files::lint::Linted;
 use crate::files::{resolve, write_of};
 use crate::output::{ToolOutput, put_some};
@@ -144,11 +144,12 @@ fn unfit(problems: Vec<String>) -> ToolOutput {
 }
 
 fn misfit(cx: &ToolCx, reasons: Unfit) -> ToolOutput {
-    for path in &reasons.missed {
-        cx.workspace.files().patch_failed(path);
+    let failures = reasons.missed.iter().map(|path| cx.workspace.files().patch_failed(path)).max().unwrap_or(0);
+    let mut output = unfit(reasons.problems);
+    if !reasons.closest.is_empty() {
+        output = output.with("closest", json!(reasons.closest));
     }
-    let output = unfit(reasons.problems);
-    if reasons.closest.is_empty() { output } else { output.with("closest", json!(reasons.closest)) }
+    if failures > 0 { output.with("_hint", hint(failures)) } else { output }
 }
 
 fn not_applied(failed: &apply::Failed) -> ToolOutput {

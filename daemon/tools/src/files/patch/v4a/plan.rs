@@ -169,11 +169,13 @@ impl Planner<'_> {
 
     fn misfits(&mut self, written: &str, path: &Path, content: &[u8], misfits: Vec<Misfit>) {
         for misfit in misfits {
-            if let Some(wanted) = &misfit.wanted
-                && self.unfit.closest.is_empty()
-            {
-                self.unfit.closest = closest(self.cx, content, wanted);
-                self.unfit.missed.push(path.to_owned());
+            if let Some(wanted) = &misfit.wanted {
+                if self.unfit.closest.is_empty() {
+                    self.unfit.closest = closest(self.cx, content, wanted);
+                }
+                if !self.unfit.missed.iter().any(|missed| missed == path) {
+                    self.unfit.missed.push(path.to_owned());
+                }
             }
             self.problem(written, misfit.problem);
         }
