@@ -13,6 +13,7 @@ mod files;
 mod names;
 mod output;
 mod ports;
+mod process;
 mod registry;
 mod services;
 mod settings;
@@ -35,6 +36,7 @@ pub use ports::{
     NoHooks, NobodyCanAnswer, NobodyWakes, ProcessNotice, Question, QuestionAnswer,
     SudoRequest, Wake,
 };
+pub use process::{ProcessNotices, process_tools};
 pub use registry::{RegisterError, Registry, RestoreError, SessionTools, ToolsetChoice};
 pub use services::{ChildFacts, ToolCx, ToolServices};
 pub use settings::{

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
-    Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, NobodyListens, PathPolicy, PathPolicyInput, Policy, PolicyInput,
+    Processes, ProcessesInput,
     Redactor, SecretScope, SessionKey, Snapshots, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
@@ -68,11 +69,21 @@ impl Bench {
         let session_tools = Arc::new(registry.open_session(&choice, &settings));
         let backend = Arc::new(RecordingBackend::default());
         let secrets = SecretScope::from_pairs([("DEPLOY_TOKEN", SECRET)]);
+        let processes = Processes::new(ProcessesInput {
+            folder: base.join("processes"),
+            register: base.join("processes.json"),
+            backend: Arc::clone(&backend) as Arc<dyn TerminalBackend>,
+            tasks: Tasks::new(),
+            clock: Arc::new(SystemClock),
+            listener: Arc::new(NobodyListens),
+            grace: Duration::from_millis(300),
+        });
         let (sender, receiver) = watch::channel(Arc::new(settings));
         let mut services = ToolServices {
             policy: policy(&home),
             redactor: Redactor::new(true, &secrets),
             backend: Arc::clone(&backend) as Arc<dyn TerminalBackend>,
+            processes,
             child_env: ChildFacts {
                 hermes_home: home.join(".hermes"),
                 user_home: home.clone(),

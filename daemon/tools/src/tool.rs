@@ -40,6 +40,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
         ToolTraits::default()
     }
 
+    /// What may run beside this call; by default what the traits say.
+    fn concurrency(&self, _arguments: &Value) -> Concurrency {
+        self.traits().concurrency
+    }
+
     /// One short line about a call, for people who watch.
     fn preview(&self, arguments: &Value) -> String;
 
@@ -82,6 +87,8 @@ pub enum Concurrency {
     Safe,
     /// What touches other paths, by its effects.
     PathScoped,
+    /// Everything that is no barrier and writes no file.
+    AfterWrites,
 }
 
 /// From how many characters on a result goes to a file.

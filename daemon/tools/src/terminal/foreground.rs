@@ -35,9 +35,8 @@ pub(super) fn refusal(command: &str) -> Option<String> {
     None
 }
 
-/// Background processes are not there yet, and the model is not told otherwise.
-const ADVICE: &str = "Only foreground commands that end by themselves can run here: run it under \
-                      `timeout 20s …` to see how it starts, or ask the user to start it.";
+/// What to do instead.
+const ADVICE: &str = "Start it with background=true, without detaching it, and look after it with `process`.";
 
 fn asks_for_help(simple: &Simple) -> bool {
     simple.arguments().any(|argument| matches!(argument, "--help" | "--version"))
@@ -68,7 +67,7 @@ fn long_lived(simple: &Simple) -> Option<String> {
         "npx" | "bunx" | "pnpx" => {
             let at = rest.iter().position(|word| !word.starts_with('-'))?;
             let inner = rest.get(at..)?.iter().map(|word| (*word).to_owned()).collect();
-            long_lived(&Simple { words: inner, background: false })
+            long_lived(&Simple { words: inner, ..Simple::default() })
         }
         "next" if first == Some("dev") => named("dev"),
         "vite" if !matches!(first, Some("build" | "optimize")) => Some("vite".to_owned()),

@@ -1,28 +1,51 @@
 //! The words of a shell command, as far as a quick look needs them: quotes, here-documents and
 //! separators are told apart from words. It judges nothing; the policy has a parser of its own.
 
-/// One simple command and what ends it.
+use std::ops::Range;
+
+/// One simple command and what ends it. Places are in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Simple {
+pub(crate) struct Simple {
     /// Words without their quotes, assignments before the command left out.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// A bare `&` ends it.
-    pub(super) background: bool,
+    pub(crate) background: bool,
+    /// Where its first word stands, quotes included.
+    pub(crate) first: Range<usize>,
+    /// Where it begins, assignments included.
+    pub(crate) start: usize,
+    /// Behind what ends it.
+    pub(crate) end: usize,
+    pub(crate) before: Before,
+}
+
+/// What stands before a simple command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Before {
+    /// The beginning, `;`, `&` or a new line.
+    #[default]
+    Nothing,
+    /// `&&` or `||`.
+    AndOr,
+    /// `|`.
+    Pipe,
+    /// A parenthesis, a backtick, or a word such as `do`: it is a part of something larger.
+    Inside,
 }
 
 impl Simple {
     /// The program's name without its folder.
-    pub(super) fn program(&self) -> &str {
+    pub(crate) fn program(&self) -> &str {
         self.words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word))
     }
 
-    pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.words.iter().skip(1).map(String::as_str)
     }
 }
 
 /// Splits a command line into its simple commands, in order.
-pub(super) fn simple_commands(command: &str) -> Vec<Simple> {
+pub(crate) fn simple_commands(command: &str) -> Vec<Simple> {
     let mut lexer = Lexer { chars: command.chars().collect(), at: 0, ..Lexer::default() };
     lexer.run();
     lexer.commands
@@ -40,11 +63,20 @@ struct Lexer {
     /// Delimiters of here-documents that begin at the next line.
     heredocs: Vec<String>,
     take_delimiter: bool,
+    /// Where the current word began.
+    word_start: usize,
+    /// Behind its last character so far.
+    word_end: usize,
+    /// What the current command comes after.
+    before: Before,
 }
 
 impl Lexer {
     fn run(&mut self) {
         while let Some(c) = self.next() {
+            if self.word.is_none() {
+                self.word_start = self.at - 1;
+            }
             match c {
                 '\\' => {
                     if let Some(escaped) = self.next()
@@ -55,41 +87,42 @@ impl Lexer {
                 }
                 '\'' => self.quoted('\''),
                 '"' => self.quoted('"'),
-                '`' => self.end_command(false),
+                '`' => self.end_command(false, Before::Inside),
                 '#' if self.word.is_none() => {
                     while self.peek().is_some_and(|c| c != '\n') {
                         self.next();
                     }
                 }
                 '\n' => {
-                    self.end_command(false);
+                    self.end_command(false, Before::Nothing);
                     self.skip_heredocs();
                 }
                 c if c.is_whitespace() => self.end_word(),
-                ';' | '(' | ')' => self.end_command(false),
+                ';' => self.end_command(false, Before::Nothing),
+                '(' | ')' => self.end_command(false, Before::Inside),
                 '|' => {
-                    self.eat('|');
+                    let before = if self.eat('|') { Before::AndOr } else { Before::Pipe };
                     self.eat('&');
-                    self.end_command(false);
+                    self.end_command(false, before);
                 }
                 '&' => self.ampersand(),
                 '<' | '>' => self.redirection(c),
                 c => self.push(c),
             }
         }
-        self.end_command(false);
+        self.end_command(false, Before::Nothing);
     }
 
     fn ampersand(&mut self) {
         if self.eat('&') {
-            self.end_command(false);
+            self.end_command(false, Before::AndOr);
         } else if self.eat('>') {
             // `&>` and `&>>` redirect both streams.
             self.eat('>');
             self.end_word();
             self.skip_word = true;
         } else {
-            self.end_command(true);
+            self.end_command(true, Before::Nothing);
         }
     }
 
@@ -126,6 +159,7 @@ impl Lexer {
         self.word.get_or_insert_default();
         while let Some(c) = self.next() {
             if c == quote {
+                self.word_end = self.at;
                 return;
             }
             if quote == '"' && c == '\\' {
@@ -147,23 +181,45 @@ impl Lexer {
         if std::mem::take(&mut self.skip_word) {
             return;
         }
-        if self.current.words.is_empty() && (is_assignment(&word) || KEYWORDS.contains(&word.as_str())) {
-            return;
+        if self.current.words.is_empty() {
+            if self.current.first.is_empty() {
+                self.current.start = self.word_start;
+            }
+            if is_assignment(&word) {
+                // The command begins here; only its first word is still to come.
+                self.current.first = self.word_start..self.word_start + 1;
+                return;
+            }
+            if KEYWORDS.contains(&word.as_str()) {
+                self.before = Before::Inside;
+                return;
+            }
+            self.current.first = self.word_start..self.word_end;
         }
         self.current.words.push(word);
     }
 
-    fn end_command(&mut self, background: bool) {
+    fn end_command(&mut self, background: bool, next: Before) {
         self.end_word();
         self.skip_word = false;
         let mut done = std::mem::take(&mut self.current);
-        if !done.words.is_empty() {
-            done.background = background;
-            self.commands.push(done);
-        } else if background && let Some(last) = self.commands.last_mut() {
+        done.end = self.at;
+        if done.words.is_empty() {
             // `( … ) &`: the group as a whole.
-            last.background = true;
+            if background && let Some(last) = self.commands.last_mut() {
+                last.background = true;
+                last.end = self.at;
+                last.before = Before::Inside;
+            }
+            // `a &&` and a new line: the operator still holds.
+            if next != Before::Nothing || background || self.before == Before::Inside {
+                self.before = next;
+            }
+            return;
         }
+        done.background = background;
+        done.before = std::mem::replace(&mut self.before, next);
+        self.commands.push(done);
     }
 
     fn skip_heredocs(&mut self) {
@@ -187,6 +243,7 @@ impl Lexer {
 
     fn push(&mut self, c: char) {
         self.word.get_or_insert_default().push(c);
+        self.word_end = self.at;
     }
 
     fn peek(&self) -> Option<char> {
@@ -264,6 +321,25 @@ mod tests {
             let want: Vec<(String, bool)> = want.into_iter().map(|(w, b)| (w.to_owned(), b)).collect();
             assert_eq!(lexed(command), want, "{command}");
         }
+    }
+
+    #[test]
+    fn places_are_those_in_the_text() {
+        let command = "A=1 'su'do x && b|c & ( d ) &";
+        let chars: Vec<char> = command.chars().collect();
+        let text = |range: Range<usize>| chars[range].iter().collect::<String>();
+        let found: Vec<(String, String, Before)> = simple_commands(command)
+            .into_iter()
+            .map(|simple| (text(simple.first.clone()), text(simple.start..simple.end), simple.before))
+            .collect();
+        let expected = [
+            ("'su'do", "A=1 'su'do x &&", Before::Nothing),
+            ("b", "b|", Before::AndOr),
+            ("c", "c &", Before::Pipe),
+            ("d", "d ) &", Before::Inside),
+        ];
+        let expected: Vec<_> = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c)).into();
+        assert_eq!(found, expected);
     }
 
     #[test]

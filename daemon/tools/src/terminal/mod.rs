@@ -1,8 +1,10 @@
-//! `terminal`: a shell command, run to its end (spec 40 §6.1).
+//! `terminal`: a shell command, run to its end or started in the background (spec 40 §6.1).
 
+mod background;
 mod exit_notes;
 mod foreground;
-mod lexer;
+pub(crate) mod lexer;
+pub(crate) mod sudo;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hermes_core::{EffectDisposition, Json, ToolSchema, ToolStatus};
-use hermes_runtime::{CommandOutput, CommandSpec, TerminalError};
+use hermes_runtime::{CommandOutput, CommandSpec, ProcessView, StartError, StartSpec, TerminalError};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::read::{count, flag, text};
@@ -18,11 +20,11 @@ use crate::files::first_chars;
 use crate::output::{ToolOutput, put_some};
 use crate::services::ToolCx;
 use crate::settings::ToolSettings;
-use crate::tool::{OwnedEffect, Tool, ToolTraits};
+use crate::tool::{Concurrency, OwnedEffect, Tool, ToolTraits};
 use crate::workspace::Workspace;
 
 /// The longest a foreground command may take (spec 40 §6.1).
-const MAX_TIMEOUT_S: u64 = 600;
+pub(crate) const MAX_TIMEOUT_S: u64 = 600;
 
 /// Beyond the longest command: for ending it and for draining its output.
 const DEADLINE: Duration = Duration::from_secs(MAX_TIMEOUT_S + 30);
@@ -55,8 +57,9 @@ impl Tool for Terminal {
             name: self.name().to_owned(),
             description: "Run a bash command and wait until it ends; returns output and exit code. Directory, exports, \
                           functions and aliases stay for the next call. For files use the file tools, not cat, sed, \
-                          grep, ls or echo. Nothing interactive and no background processes; to wait for something, \
-                          test whether it is ready instead of sleeping."
+                          grep, ls or echo. Servers and long jobs: background=true, then `process`. To wait for \
+                          something, test whether it is ready instead of sleeping. No editors or other interactive \
+                          programs without pty."
                 .to_owned(),
             parameters: Json::from(json!({
                 "type": "object",
@@ -67,6 +70,14 @@ impl Tool for Terminal {
                         "description": format!("Seconds until it is stopped, {default} unless given, at most {MAX_TIMEOUT_S}"),
                     },
                     "workdir": { "type": "string", "description": "Directory for this command; default where the session is" },
+                    "background": { "type": "boolean", "description": "Start it and return at once with a session_id for `process`" },
+                    "pty": { "type": "boolean", "description": "Give it a terminal, for programs that want one" },
+                    "notify_on_complete": { "type": "boolean", "description": "background: you are told when it ends" },
+                    "watch_patterns": {
+                        "type": "array",
+                        "items": { "type": "string" },
+                        "description": "background: you are told of output lines with one of these texts; rare ones, not with notify_on_complete",
+                    },
                 },
                 "required": ["command"],
             })),
@@ -75,6 +86,11 @@ impl Tool for Terminal {
 
     fn traits(&self) -> ToolTraits {
         ToolTraits { deadline: Some(DEADLINE), ..ToolTraits::default() }
+    }
+
+    fn concurrency(&self, arguments: &Value) -> Concurrency {
+        // It returns at once; what ran before it must have written its files.
+        if flag(arguments, "background") { Concurrency::AfterWrites } else { Concurrency::Barrier }
     }
 
     fn preview(&self, arguments: &Value) -> String {
@@ -98,17 +114,103 @@ impl Tool for Terminal {
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {
-        let spec = match spec(cx, &arguments) {
+        if flag(&arguments, "background") {
+            return start(cx, &arguments).await;
+        }
+        let mut spec = match spec(cx, &arguments) {
             Ok(spec) => spec,
             Err(problem) => return not_run(&problem, "refused"),
         };
         let command = spec.command.clone();
+        let prepared = sudo::prepare(cx, &command).await;
+        spec.command.clone_from(&prepared.command);
+        spec.stdin.clone_from(&prepared.input);
         let chosen_directory = !text(&arguments, "workdir").is_empty();
         match cx.services.backend.run(spec, &cx.cancel).await {
-            Ok(output) => ended(cx, &command, chosen_directory, output),
+            Ok(output) => ended(cx, &command, chosen_directory, &prepared, output),
             Err(error) => failed(&error),
         }
     }
+}
+
+/// Starts a background process.
+async fn start(cx: &ToolCx, arguments: &Value) -> ToolOutput {
+    let command = text(arguments, "command");
+    if command.trim().is_empty() {
+        return not_run("the command is empty", "refused");
+    }
+    let cwd = match directory(arguments, &cx.workspace) {
+        Ok(cwd) if cwd.is_dir() => cwd,
+        Ok(cwd) => return not_run(&format!("{} is not an existing directory", cwd.display()), "refused"),
+        Err(problem) => return not_run(&problem, "refused"),
+    };
+    let wants_notice = flag(arguments, "notify_on_complete");
+    let patterns = patterns(arguments);
+    let watches = !patterns.is_empty() && !wants_notice;
+    let prepared = sudo::prepare(cx, &background::watched(command)).await;
+    let spec = StartSpec {
+        command: prepared.command,
+        shown: Some(command.to_owned()),
+        cwd,
+        env: cx.services.child_env.environment(&cx.workspace, &cx.settings.terminal.env_passthrough),
+        pty: flag(arguments, "pty"),
+        session: cx.workspace.shell().clone(),
+        principal: cx.principal.clone(),
+        notify_on_complete: wants_notice && cx.wakeable,
+        watch_patterns: if watches && cx.wakeable { patterns.clone() } else { Vec::new() },
+        input: prepared.input,
+    };
+    match cx.services.processes.start(spec, &cx.cancel).await {
+        Ok(process) => started(cx, &process, wants_notice, &patterns),
+        Err(StartError::Terminal(TerminalError::Interrupted)) => ToolOutput {
+            status: ToolStatus::Cancelled,
+            ..not_run("interrupted before the command started", "cancelled")
+        },
+        Err(error) => not_run(&chain(&error), "disabled"),
+    }
+}
+
+/// The texts to watch for, without empty ones, which every line has.
+fn patterns(arguments: &Value) -> Vec<String> {
+    let given = arguments.get("watch_patterns").and_then(Value::as_array).into_iter().flatten();
+    given.filter_map(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
+fn started(cx: &ToolCx, process: &ProcessView, wants_notice: bool, patterns: &[String]) -> ToolOutput {
+    let mut fields = Map::new();
+    fields.insert("output".into(), "started in the background".into());
+    fields.insert("session_id".into(), process.id.clone().into());
+    fields.insert("pid".into(), process.pid.into());
+    fields.insert("exit_code".into(), 0.into());
+    fields.insert("error".into(), Value::Null);
+    if !cx.wakeable && (wants_notice || !patterns.is_empty()) {
+        let why = "nothing can be told after this turn: look with `process` wait or poll";
+        fields.insert("notify_unsupported".into(), why.into());
+    } else if wants_notice {
+        fields.insert("notify_on_complete".into(), true.into());
+        if !patterns.is_empty() {
+            fields.insert("watch_patterns_ignored".into(), true.into());
+            let note = "notify_on_complete and watch_patterns exclude each other; its end will be told, not its lines";
+            fields.insert("note".into(), note.into());
+        }
+    } else if !patterns.is_empty() {
+        fields.insert("watch_patterns".into(), patterns.into());
+    } else {
+        let hint = "it says nothing by itself: look with `process` poll, or wait for its end";
+        fields.insert("hint".into(), hint.into());
+    }
+    ToolOutput::done(Value::Object(fields)).summed_up(process.id.clone())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 /// Where the command runs.
@@ -127,9 +229,6 @@ fn spec(cx: &ToolCx, arguments: &Value) -> Result<CommandSpec, String> {
     if command.trim().is_empty() {
         return Err("the command is empty".to_owned());
     }
-    if flag(arguments, "background") || flag(arguments, "pty") {
-        return Err("only foreground commands without a terminal of their own can be run".to_owned());
-    }
     if let Some(refusal) = foreground::refusal(command) {
         return Err(refusal);
     }
@@ -137,7 +236,8 @@ fn spec(cx: &ToolCx, arguments: &Value) -> Result<CommandSpec, String> {
         Some(0) => return Err("the timeout must be at least 1 second".to_owned()),
         Some(seconds) if seconds as u64 > MAX_TIMEOUT_S => {
             return Err(format!(
-                "a timeout of {seconds} s is too long: a command may take at most {MAX_TIMEOUT_S} s. Do the work in parts"
+                "a timeout of {seconds} s is too long: a command may take at most {MAX_TIMEOUT_S} s. Start it with \
+                 background=true"
             ));
         }
         Some(seconds) => seconds as u64,
@@ -155,12 +255,18 @@ fn spec(cx: &ToolCx, arguments: &Value) -> Result<CommandSpec, String> {
         timeout: Duration::from_secs(timeout),
         output_cap_chars: cx.settings.output.max_bytes.max(1),
         stdin: None,
-        pty: false,
+        pty: flag(arguments, "pty"),
         session: cx.workspace.shell().clone(),
     })
 }
 
-fn ended(cx: &ToolCx, command: &str, chosen_directory: bool, output: CommandOutput) -> ToolOutput {
+fn ended(
+    cx: &ToolCx,
+    command: &str,
+    chosen_directory: bool,
+    prepared: &sudo::Prepared,
+    output: CommandOutput,
+) -> ToolOutput {
     let before = cx.workspace.cwd();
     // `workdir` is for one command, so the session stays where it was, unless it is gone.
     if !chosen_directory || !before.is_dir() {
@@ -170,13 +276,20 @@ fn ended(cx: &ToolCx, command: &str, chosen_directory: bool, output: CommandOutp
     let meaning = exit_notes::meaning(command, output.exit_code);
     let benign = meaning.is_some_and(|meaning| meaning.contains("not an error"));
     let mut fields = Map::new();
-    fields.insert("output".into(), output.output.into());
+    let verdict = prepared.judge(cx, &output.output, output.exit_code);
+    let shown = sudo::mask(output.output.clone(), prepared.password.as_ref());
+    // A log with the password in it is not pointed at.
+    let full_log = output.full_log.filter(|_| shown == output.output);
+    fields.insert("output".into(), shown.into());
     fields.insert("exit_code".into(), output.exit_code.into());
     fields.insert("error".into(), Value::Null);
+    put_some(&mut fields, "sudo_auth_failed", verdict.rejected.then_some(true));
+    put_some(&mut fields, "sudo_cache_cleared", verdict.cache_cleared.then_some(true));
+    put_some(&mut fields, "hint", verdict.wanted.then_some(sudo::HINT));
     put_some(&mut fields, "exit_code_meaning", meaning);
     put_some(&mut fields, "cwd", (now != before).then(|| now.display().to_string()));
     put_some(&mut fields, "note", output.cwd_note);
-    put_some(&mut fields, "output_file", output.full_log.map(|path| path.display().to_string()));
+    put_some(&mut fields, "output_file", full_log.map(|path| path.display().to_string()));
     let status = match output.exit_code {
         _ if output.interrupted => ToolStatus::Cancelled,
         _ if output.timed_out => ToolStatus::Timeout,

@@ -86,7 +86,6 @@ async fn what_cannot_run_says_why_in_the_shape_of_a_result() {
         json!({ "command": "x", "timeout": 0 }),
         json!({ "command": "x", "workdir": "none" }),
         json!({ "command": "x", "workdir": "a\0b" }),
-        json!({ "command": "x", "background": true }),
         json!({ "command": "npm run dev" }),
         json!({ "command": "sleep 9 &" }),
         json!({ "command": "nohup x" }),
