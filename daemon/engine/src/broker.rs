@@ -67,9 +67,8 @@ impl Inner {
     /// Whether a watcher of the session can answer prompts of this kind.
     fn can_answer(&self, session_id: &SessionId, kind: &str) -> bool {
         let watchers = self.answerers.get(session_id);
-        watchers.is_some_and(|watchers| {
-            watchers.iter().any(|(_, kinds)| kinds.iter().any(|known| known == kind))
-        })
+        watchers
+            .is_some_and(|watchers| watchers.iter().any(|(_, kinds)| kinds.iter().any(|known| known == kind)))
     }
 
     /// Lets the session's open prompts know whether somebody is there.
@@ -147,11 +146,7 @@ impl PromptBroker {
     }
 
     /// Puts the question up; `None` when nobody could answer it.
-    fn put_up(
-        &self,
-        session_id: &SessionId,
-        prompt: PendingPrompt,
-    ) -> Option<PutUp> {
+    fn put_up(&self, session_id: &SessionId, prompt: PendingPrompt) -> Option<PutUp> {
         let mut inner = self.lock();
         if !inner.can_answer(session_id, prompt.kind) {
             return None;
@@ -295,7 +290,8 @@ fn read_approval(answer: &str, widest: ApprovalScope) -> ApproveAnswer {
     {
         return ApproveAnswer::Allow(scope);
     }
-    let reason = answer.strip_prefix(DENY).filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim);
+    let reason =
+        answer.strip_prefix(DENY).filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim);
     let reason = reason.filter(|reason| !reason.is_empty());
     ApproveAnswer::Deny { reason: reason.map(|reason| reason.chars().take(REASON_CHARS).collect()) }
 }
@@ -365,7 +361,8 @@ impl Ask for PromptBroker {
         };
         let event = EventPayload::SudoRequest { request_id, command: request.command };
         let (session_id, turn_id) = (&request.session_id, &request.turn_id);
-        let asking = Asking { session_id, turn_id, prompt, event, timeout: SUDO_TIMEOUT, alone: SUDO_TIMEOUT };
+        let asking =
+            Asking { session_id, turn_id, prompt, event, timeout: SUDO_TIMEOUT, alone: SUDO_TIMEOUT };
         // Whoever watches learns that it was given, never what it is.
         match self.put(asking, cancel, |_| "given".to_owned()).await {
             Asked::Answered(password) if !password.is_empty() => Some(Secret::from(password)),
@@ -375,69 +372,5 @@ impl Ask for PromptBroker {
 }
 
 #[cfg(test)]
-mod tests {
-    use hermes_core::{Epoch, Principal, SystemClock, ToolCallId};
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    fn fixture() -> (PromptBroker, Arc<SessionStream>, SessionId) {
-        let id = SessionId::parse("s").unwrap();
-        let stream =
-            SessionStream::new(id.clone(), Epoch::from_wire("e"), Arc::new(SystemClock), Arc::default());
-        let (broker, stream) = (PromptBroker::default(), Arc::new(stream));
-        broker.register(&id, &stream);
-        (broker, stream, id)
-    }
-
-    fn request(session_id: &SessionId) -> ApproveRequest {
-        ApproveRequest {
-            session_id: session_id.clone(),
-            turn_id: TurnId::mint(),
-            call_id: ToolCallId::new("c"),
-            principal: Principal::Owner,
-            tool: "terminal".into(),
-            subject: "rm -r build".into(),
-            description: "deletes a folder".into(),
-            rules: vec!["delete.recursive"],
-            widest: ApprovalScope::Session,
-            timeout: Duration::from_mins(1),
-        }
-    }
-
-    #[tokio::test]
-    async fn nobody_who_can_answer_means_no_at_once() {
-        let (broker, _stream, id) = fixture();
-        broker.arrive(&id, vec!["clarify".into()]);
-        assert_eq!(broker.approve(request(&id), &CancellationToken::new()).await, ApproveAnswer::Nobody);
-    }
-
-    #[tokio::test]
-    async fn the_first_answer_wins() {
-        let (broker, _stream, id) = fixture();
-        broker.arrive(&id, vec!["approval".into()]);
-        let cancel = CancellationToken::new();
-        let asking = broker.approve(request(&id), &cancel);
-        let answering = async {
-            loop {
-                if let Some(prompt) = broker.pending(&id).first() {
-                    let first = broker.answer(&id, &prompt.request_id, "once", "client-a");
-                    return (first, broker.answer(&id, &prompt.request_id, "deny", "client-b"));
-                }
-                tokio::task::yield_now().await;
-            }
-        };
-        let (answer, answered) = tokio::join!(asking, answering);
-        assert_eq!(answer, ApproveAnswer::Allow(ApprovalScope::Once));
-        assert_eq!(answered, (true, false));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn silence_is_no_and_leaves_nothing_behind() {
-        let (broker, _stream, id) = fixture();
-        let watcher = broker.arrive(&id, vec!["approval".into()]);
-        assert_eq!(broker.approve(request(&id), &CancellationToken::new()).await, ApproveAnswer::TimedOut);
-        broker.leave(&id, watcher);
-        assert!(broker.lock().answerers.is_empty() && broker.lock().open.is_empty());
-    }
-}
+#[path = "broker_tests.rs"]
+mod tests;

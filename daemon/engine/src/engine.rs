@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hermes_core::{EventPayload, Instant, Message, MessageId, PromptId, SessionId, SessionInfo, SessionOptions, TurnId};
+use hermes_core::{
+    EventPayload, Instant, Message, MessageId, PromptId, SessionId, SessionInfo, SessionOptions, TurnId,
+};
 use hermes_state::{ListFilter, ResolveError as ReferenceError, SearchHit, SessionSummary};
 use tokio::sync::broadcast;
 use tracing::{Instrument as _, info, info_span, warn};

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use hermes_context::prompts;
 use hermes_core::{
     BusyMode, EventPayload, InterruptCause, Message, Principal, SessionInfo, TurnId, TurnOptions, TurnResult,
 };
-use hermes_context::prompts;
 use hermes_state::StateError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -22,8 +22,8 @@ use crate::session::queue::{MAX_NOTICES, MAX_WAITING, Waiting};
 use crate::session::{Command, Description, SessionFacts, SessionHandle};
 use crate::settings::BusySettings;
 use crate::shared::Shared;
-use crate::wake;
 use crate::turn::{self, Accepted, Interrupt, SteerSlot, TurnEnd, TurnInput};
+use crate::wake;
 
 /// How long a one-shot's turn waits for its client to come back before it is interrupted.
 const LOST_CLIENT_GRACE: Duration = Duration::from_secs(2);

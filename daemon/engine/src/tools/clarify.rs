@@ -107,7 +107,8 @@ impl Tool for Clarify {
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {
-        let question = arguments.get("question").and_then(Value::as_str).unwrap_or_default().trim().to_owned();
+        let question =
+            arguments.get("question").and_then(Value::as_str).unwrap_or_default().trim().to_owned();
         let choices = choices(arguments.get("choices"));
         let timeout = self.timeout(&cx.platform);
         let asked = Question {
@@ -122,7 +123,8 @@ impl Tool for Clarify {
         let answer = cx.while_asking(cx.services.ask.question(asked, &cx.cancel)).await;
         let output = ToolOutput::looked(json!({ "question": question, "choices_offered": choices }));
         if cx.cancel.is_cancelled() {
-            let output = output.with("user_response", Value::Null).with("error", "stopped before an answer came");
+            let output =
+                output.with("user_response", Value::Null).with("error", "stopped before an answer came");
             return ToolOutput { status: ToolStatus::Cancelled, ..output };
         }
         match answer {

@@ -10,8 +10,8 @@ use hermes_core::{
     Content, EventPayload, ExitReason, Message, MessageComplete, Role, TurnOutcome, TurnResult, Usage,
 };
 use hermes_providers::RetrySettings;
-use hermes_tools::TurnGuard;
 use hermes_state::{BeginTurn, BeginTurnError, StateError, TurnKey};
+use hermes_tools::TurnGuard;
 use tracing::{info, warn};
 
 use crate::api::{EngineError, SubmitStatus, Submitted};

@@ -97,8 +97,8 @@ mod tests {
     fn a_batchs_end_is_not_the_turns() {
         let turn = StopSignal::new(CancellationToken::new(), Arc::default());
         let batch = turn.for_batch();
-        batch.time_is_over(Duration::from_secs(420));
-        assert_eq!(batch.reason(), Some(StopReason::BatchTime(Duration::from_secs(420))));
+        batch.time_is_over(Duration::from_mins(7));
+        assert_eq!(batch.reason(), Some(StopReason::BatchTime(Duration::from_mins(7))));
         assert_eq!(turn.reason(), None);
     }
 

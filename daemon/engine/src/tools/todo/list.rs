@@ -174,9 +174,12 @@ mod tests {
         assert_eq!(applied(&mut list, &merge), Ok(0));
         assert_eq!(shown(&list), ["1 cancelled read", "2 completed write", "3 pending test"]);
         assert_eq!(applied(&mut list, &json!({})), Ok(0));
-        assert_eq!(list.to_json()["summary"], json!({
-            "total": 3, "pending": 1, "in_progress": 0, "completed": 1, "cancelled": 1,
-        }));
+        assert_eq!(
+            list.to_json()["summary"],
+            json!({
+                "total": 3, "pending": 1, "in_progress": 0, "completed": 1, "cancelled": 1,
+            })
+        );
         assert_eq!(TodoList::from_json(&list.to_json()), Some(list.clone()));
         assert_eq!(applied(&mut list, &json!({ "todos": [] })), Ok(0));
         assert_eq!(list.len(), 0);

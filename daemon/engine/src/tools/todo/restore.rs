@@ -74,7 +74,8 @@ mod tests {
 hurry
 </out_of_band_user_message>"#;
         let merge = json!({ "merge": true, "todos": [{ "id": "2", "content": "b" }] });
-        let mut rows = round("c0", &json!({ "todos": [{ "id": "9", "content": "old" }] }), "{\"todos\":[]}").to_vec();
+        let mut rows =
+            round("c0", &json!({ "todos": [{ "id": "9", "content": "old" }] }), "{\"todos\":[]}").to_vec();
         rows.extend(round("c1", &json!({}), stored));
         rows.extend(round("c2", &merge, "<persisted-output>\nThe result of todo …"));
         rows.extend(round("c3", &json!({ "todos": [{ "id": "3" }] }), r#"{"error":"item `3` is new"}"#));

@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::turn::Turn;
-use crate::turn::tool_round::{Announce, Round};
 use crate::turn::tool_round::record::refused;
+use crate::turn::tool_round::{Announce, Round};
 
 /// Calls that work at the same time, at most.
 const WORKERS: usize = 8;
@@ -32,7 +32,7 @@ pub(super) async fn run(
     let stop = round.call_cx.stop.for_batch();
     // As many as there are calls, so it never fills.
     let (finished, mut arriving) = mpsc::channel(calls.len().max(1));
-    let workers = Workers::new(round, &calls, stop.clone());
+    let workers = Workers::new(round, &calls, &stop);
     let working = workers.run(finished);
     let recording = async {
         let recorded = record_all(round, turn, calls, &mut arriving, &stop).await;
@@ -95,13 +95,13 @@ struct Workers {
 }
 
 impl Workers {
-    fn new(round: &Round<'_>, calls: &Range<usize>, stop: StopSignal) -> Self {
+    fn new(round: &Round<'_>, calls: &Range<usize>, stop: &StopSignal) -> Self {
         let dispatcher = round.dispatcher().clone();
         let limit = dispatcher.services().settings.borrow().timeouts.batch();
         let to_run = calls.clone().filter_map(|place| Some((place, round.calls.get(place)?)));
         let to_run = to_run.filter(|(_, planned)| planned.refusal.is_none());
         Self {
-            call_cx: round.for_call(&stop),
+            call_cx: round.for_call(stop),
             calls: to_run.map(|(place, planned)| (place, planned.call.clone())).collect(),
             announce: round.announcer(),
             limit,

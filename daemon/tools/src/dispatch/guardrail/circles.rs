@@ -38,7 +38,8 @@ impl Trail {
         if self.0.len() > REMEMBERED {
             self.0.pop_front();
         }
-        let polls = |length: usize| self.0.iter().rev().take(length).all(|step| is_poller(&step.signature.tool));
+        let polls =
+            |length: usize| self.0.iter().rev().take(length).all(|step| is_poller(&step.signature.tool));
         let times = self.repeated(1);
         if times >= NOTE_AFTER {
             return (!polls(1)).then_some(Circle::Streak { times });
@@ -47,7 +48,7 @@ impl Trail {
             let run = self.repeated(length);
             let laps = run / length;
             // Once a lap, when it is complete; a cycle of equal calls is a streak.
-            (run % length == 0 && laps >= NOTE_AFTER && times == 1 && !polls(length))
+            (run.is_multiple_of(length) && laps >= NOTE_AFTER && times == 1 && !polls(length))
                 .then_some(Circle::Cycle { length, laps })
         })
     }
@@ -55,10 +56,8 @@ impl Trail {
     /// Calls at the end that are equal to the one `period` before them, and those first ones.
     fn repeated(&self, period: usize) -> usize {
         let newest = self.0.len();
-        let equal = (period..newest)
-            .rev()
-            .take_while(|at| self.0.get(*at) == self.0.get(at - period))
-            .count();
+        let equal =
+            (period..newest).rev().take_while(|at| self.0.get(*at) == self.0.get(at - period)).count();
         if equal == 0 { 1 } else { equal + period }
     }
 }
@@ -108,10 +107,7 @@ mod tests {
     #[test]
     fn pollers_may_ask_again() {
         let mut trail = Trail::default();
-        let step = || Step {
-            signature: Signature::of("process", &json!({})),
-            result: blake3::hash(b""),
-        };
+        let step = || Step { signature: Signature::of("process", &json!({})), result: blake3::hash(b"") };
         assert!((0..20).all(|_| trail.push(step(), |tool| tool == "process").is_none()));
     }
 }

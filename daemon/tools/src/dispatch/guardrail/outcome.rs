@@ -34,7 +34,8 @@ const FILE_SERVER_READERS: [&str; 10] = [
 ];
 
 /// Tools whose failures say little about the next try: none of them is ended for failing often.
-const MAY_KEEP_FAILING: [&str; 5] = ["terminal", "execute_code", "process", "browser_navigate", "web_extract"];
+const MAY_KEEP_FAILING: [&str; 5] =
+    ["terminal", "execute_code", "process", "browser_navigate", "web_extract"];
 
 /// How a call counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

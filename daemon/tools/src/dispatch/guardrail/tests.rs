@@ -80,7 +80,8 @@ fn a_tool_that_fails_with_any_arguments_ends_the_turn_unless_it_may_keep_failing
 fn success_clears_the_calls_own_counts_and_lets_others_begin_anew() {
     let [stops, _] = guards();
     let make = || json!({ "command": "make" });
-    let fails = |n: usize| (0..n).map(|at| ("terminal", json!({ "command": "make" }), failure(&at.to_string())));
+    let fails =
+        |n: usize| (0..n).map(|at| ("terminal", json!({ "command": "make" }), failure(&at.to_string())));
     codes(&stops, fails(5));
     assert!(stops.check("terminal", &make()).is_some(), "five failures are enough");
     let [stops, _] = guards();
@@ -100,7 +101,10 @@ fn asking_the_same_for_the_same_answer_is_no_progress() {
     let reads = || {
         (0..6).flat_map(move |n| {
             let other = ToolOutput::looked(json!({ "content": n }));
-            [("search_files", json!({ "pattern": "x" }), answer()), ("read_file", json!({ "path": n }), other)]
+            [
+                ("search_files", json!({ "pattern": "x" }), answer()),
+                ("read_file", json!({ "path": n }), other),
+            ]
         })
     };
     let searches = |guard: &TurnGuard| codes(guard, reads()).into_iter().step_by(2).collect::<Vec<_>>();
@@ -114,9 +118,8 @@ fn asking_the_same_for_the_same_answer_is_no_progress() {
 fn a_round_of_calls_is_noted_and_ends_the_turn() {
     let [stops, _] = guards();
     let done = |n: i32| ToolOutput::done(json!({ "n": n }));
-    let rounds = (0..5).flat_map(|_| {
-        [("terminal", json!({ "c": 1 }), done(1)), ("terminal", json!({ "c": 2 }), done(2))]
-    });
+    let rounds = (0..5)
+        .flat_map(|_| [("terminal", json!({ "c": 1 }), done(1)), ("terminal", json!({ "c": 2 }), done(2))]);
     let said = codes(&stops, rounds);
     assert_eq!(said[5], Some("identical_cycle_note"));
     assert_eq!(said[9], Some("identical_cycle_halt"));
@@ -126,14 +129,16 @@ fn a_round_of_calls_is_noted_and_ends_the_turn() {
 #[test]
 fn pollers_may_ask_again_and_again() {
     let [stops, _] = guards();
-    let poll = || ("process", json!({ "action": "poll" }), ToolOutput::looked(json!({ "status": "running" })));
+    let poll =
+        || ("process", json!({ "action": "poll" }), ToolOutput::looked(json!({ "status": "running" })));
     assert_eq!(codes(&stops, (0..12).map(|_| poll())), [None; 12]);
 }
 
 #[test]
 fn caps_hold_where_somebody_watches_too() {
     let caps = LoopCaps { max_web_searches: 2, max_subagents: 3 };
-    let settings = GuardrailSettings { loop_caps: caps, warnings_enabled: false, ..GuardrailSettings::default() };
+    let settings =
+        GuardrailSettings { loop_caps: caps, warnings_enabled: false, ..GuardrailSettings::default() };
     let guard = TurnGuard::new(&settings, "cli");
     let found = |n: usize| ToolOutput::looked(json!({ "n": n }));
     let searches = (0..3).map(|n| ("web_search", json!({ "query": n }), found(n)));
@@ -190,12 +195,7 @@ fn a_long_repeat_is_told_by_reference_and_a_short_one_as_it_is() {
 
 #[test]
 fn what_the_guard_says_is_a_field_beside_the_tools_own() {
-    let observed = Observed {
-        warning: Some("slow down".to_owned()),
-        stop: None,
-        first: None,
-        key: None,
-    };
+    let observed = Observed { warning: Some("slow down".to_owned()), stop: None, first: None, key: None };
     let arguments = json!({});
     assert_eq!(
         observed.apply("t", &arguments, json!({ "a": 1, "_warning": "own" })),

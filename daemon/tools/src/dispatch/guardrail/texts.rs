@@ -61,7 +61,9 @@ impl Rule {
                 "{tool} has failed {count} times in this turn. Find out why before you call it again, or use another \
                  tool."
             ),
-            Self::SameToolHalt => format!("{tool} has failed {count} times in this turn, so the turn is ended."),
+            Self::SameToolHalt => {
+                format!("{tool} has failed {count} times in this turn, so the turn is ended.")
+            }
             Self::NoProgressWarning => format!(
                 "{tool} gave the same result {count} times for the same arguments. Use what it said, or ask something \
                  else."
@@ -73,7 +75,9 @@ impl Rule {
                 "this is the same call with the same result, {count} times in a row. Go on with something else."
             ),
             Self::StreakHalt => {
-                format!("the same call of {tool} gave the same result {count} times in a row, so the turn is ended.")
+                format!(
+                    "the same call of {tool} gave the same result {count} times in a row, so the turn is ended."
+                )
             }
             Self::CycleNote => format!(
                 "the last calls repeat an earlier round, {count} rounds with the same results. Step back and take \
@@ -86,7 +90,9 @@ impl Rule {
                 "not run: this turn has made {count} web searches, which is its cap. Answer from what was found."
             ),
             Self::SubagentCap => {
-                format!("not run: this turn has started {count} children, which is its cap. Go on without more.")
+                format!(
+                    "not run: this turn has started {count} children, which is its cap. Go on without more."
+                )
             }
         }
     }
@@ -137,7 +143,9 @@ mod tests {
             Rule::SubagentCap,
         ];
         let shown: Vec<String> = all
-            .map(|rule| format!("{}\n  {}\n  {}", rule.code(), rule.message("read_file", 5), rule.next_step()))
+            .map(|rule| {
+                format!("{}\n  {}\n  {}", rule.code(), rule.message("read_file", 5), rule.next_step())
+            })
             .into();
         insta::assert_snapshot!("guardrail_texts", shown.join("\n"));
     }
