@@ -121,7 +121,8 @@ fn first_missing(path: &Path) -> &Path {
 /// The folder whose searches a write to `path` may change.
 fn rules_of(path: &Path) -> Option<&Path> {
     let in_git = path.ancestors().find(|part| part.file_name().is_some_and(|name| name == ".git"));
-    let ignores = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| IGNORE_FILES.contains(&name));
+    let ignores =
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| IGNORE_FILES.contains(&name));
     in_git.or(ignores.then_some(path))?.parent()
 }
 
@@ -255,7 +256,13 @@ mod tests {
     #[test]
     fn nothing_is_written_beside_others_once_a_barrier_may_have_changed_what_paths_mean() {
         assert_eq!(
-            planned(&[Reach::Barrier, paths("/a", false), paths("/b", false), paths("/c", true), paths("/d", true)]),
+            planned(&[
+                Reach::Barrier,
+                paths("/a", false),
+                paths("/b", false),
+                paths("/c", true),
+                paths("/d", true)
+            ]),
             [(0..1, false), (1..3, true), (3..5, false)],
         );
     }

@@ -30,8 +30,19 @@ fn tree() -> Bench {
 }
 
 const PATHS: [&str; 13] = [
-    "a.txt", "b.txt", "dir/c.txt", "dir/d.md", "dir/sub/e.txt", "dir/x.log", "a.tx", "new.txt", "new/f.txt", "new/g.txt",
-    "dir/../b.txt", ".gitignore", "dir",
+    "a.txt",
+    "b.txt",
+    "dir/c.txt",
+    "dir/d.md",
+    "dir/sub/e.txt",
+    "dir/x.log",
+    "a.tx",
+    "new.txt",
+    "new/f.txt",
+    "new/g.txt",
+    "dir/../b.txt",
+    ".gitignore",
+    "dir",
 ];
 
 const WORDS: [&str; 5] = ["alpha", "beta", "two", "title", "nothing"];
@@ -46,10 +57,14 @@ fn any_word() -> impl Strategy<Value = &'static str> {
 
 fn any_call() -> impl Strategy<Value = (&'static str, Value)> {
     let read = (any_path(), 0..3_u32).prop_map(|(path, offset)| {
-        ("read_file", if offset == 0 { json!({ "path": path }) } else { json!({ "path": path, "offset": offset }) })
+        (
+            "read_file",
+            if offset == 0 { json!({ "path": path }) } else { json!({ "path": path, "offset": offset }) },
+        )
     });
-    let write = (any_path(), any_word())
-        .prop_map(|(path, word)| ("write_file", json!({ "path": path, "content": format!("{word}\nbeta\n") })));
+    let write = (any_path(), any_word()).prop_map(|(path, word)| {
+        ("write_file", json!({ "path": path, "content": format!("{word}\nbeta\n") }))
+    });
     let edit = (any_path(), any_word(), any_word(), any::<bool>()).prop_map(|(path, old, new, all)| {
         ("patch", json!({ "path": path, "old_string": old, "new_string": new, "replace_all": all }))
     });
@@ -62,11 +77,15 @@ fn any_call() -> impl Strategy<Value = (&'static str, Value)> {
     ];
     let patch = prop::collection::vec(section, 1..3)
         .prop_map(|sections| ("patch", json!({ "mode": "patch", "patch": sections.concat() })));
-    let search = (any_word(), prop::sample::select(&[".", "dir", "dir/sub", "a.txt", "missing"][..]), any::<bool>())
-        .prop_map(|(word, path, names)| {
-            let target = if names { "files" } else { "content" };
-            ("search_files", json!({ "pattern": if names { "*.txt" } else { word }, "path": path, "target": target }))
-        });
+    let search =
+        (any_word(), prop::sample::select(&[".", "dir", "dir/sub", "a.txt", "missing"][..]), any::<bool>())
+            .prop_map(|(word, path, names)| {
+                let target = if names { "files" } else { "content" };
+                (
+                    "search_files",
+                    json!({ "pattern": if names { "*.txt" } else { word }, "path": path, "target": target }),
+                )
+            });
     let broken = Just(("read_file", json!("no object")));
     prop_oneof![6 => read, 3 => write, 3 => edit, 3 => patch, 3 => search, 1 => broken]
 }
@@ -161,7 +180,9 @@ async fn memory(bench: &Bench) -> Vec<(String, String)> {
     let mut asked = Vec::new();
     for path in ["a.txt", "b.txt", "dir/c.txt", "dir/d.md", "dir/sub/e.txt", "new.txt"] {
         asked.push(bench.call("read_file", json!({ "path": path })).await);
-        asked.push(bench.call("patch", json!({ "path": path, "old_string": "qqqq", "new_string": "x" })).await);
+        asked.push(
+            bench.call("patch", json!({ "path": path, "old_string": "qqqq", "new_string": "x" })).await,
+        );
     }
     told(bench, &asked)
 }

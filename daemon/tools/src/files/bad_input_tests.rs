@@ -14,7 +14,7 @@ use crate::testing::Bench;
 /// A call that ends by itself; what does not is a failure.
 async fn answer(bench: &Bench, tool: &str, arguments: Value) -> (ToolStatus, Value) {
     let call = bench.call(tool, arguments.clone());
-    let result = tokio::time::timeout(Duration::from_secs(60), call).await;
+    let result = tokio::time::timeout(Duration::from_mins(1), call).await;
     let result = result.unwrap_or_else(|_| panic!("{tool} {arguments} does not end"));
     (result.status, serde_json::from_str(&result.content).unwrap_or(Value::Null))
 }
@@ -48,9 +48,24 @@ async fn pipes_sockets_devices_and_the_secrets_of_processes_are_refused_by_every
     }
     let up = "../".repeat(30);
     let paths = [
-        "pipe", "sock", "to_pipe", "to_environ", "to_zero", "hop", "proc/environ", "/dev/zero", "/dev/full", "/dev/random",
-        "/proc/self/environ", "/proc/1/environ", "/proc/thread-self/environ", "/proc/self/mem", "/proc/1/cmdline",
-        "/proc/self/../self/environ", &format!("{up}proc/self/environ"), "/proc//self/./environ",
+        "pipe",
+        "sock",
+        "to_pipe",
+        "to_environ",
+        "to_zero",
+        "hop",
+        "proc/environ",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/random",
+        "/proc/self/environ",
+        "/proc/1/environ",
+        "/proc/thread-self/environ",
+        "/proc/self/mem",
+        "/proc/1/cmdline",
+        "/proc/self/../self/environ",
+        &format!("{up}proc/self/environ"),
+        "/proc//self/./environ",
     ];
     for path in paths {
         for (tool, arguments) in calls(path) {
@@ -70,7 +85,8 @@ async fn a_search_neither_waits_for_a_pipe_nor_shows_an_environment() {
     symlink("/proc/self/environ", bench.root.join("environ")).unwrap();
     bench.write("a.txt", "PATH\n");
     for path in [".", "pipe", "environ", "/dev/zero", "/proc/self/environ", "/proc/self", "/proc/1/environ"] {
-        let (_, value) = answer(&bench, "search_files", json!({ "pattern": "PATH|HOME", "path": path })).await;
+        let (_, value) =
+            answer(&bench, "search_files", json!({ "pattern": "PATH|HOME", "path": path })).await;
         let hits = value["total_count"].as_u64().unwrap_or(0);
         assert!(hits == u64::from(path == "."), "{path}: {value}");
     }
@@ -99,7 +115,10 @@ async fn a_path_that_climbs_is_judged_where_it_leads() {
     let edit = json!({ "path": "../outside/notes.txt", "old_string": "a", "new_string": "b" });
     let (_, value) = answer(&bench, "patch", edit).await;
     // Outside the session's directory somebody would have to be asked.
-    assert!(value["error"].is_string() || value["_warning"].as_str().is_some_and(|it| it.contains("leads out")), "{value}");
+    assert!(
+        value["error"].is_string() || value["_warning"].as_str().is_some_and(|it| it.contains("leads out")),
+        "{value}"
+    );
     let home = bench.root.parent().unwrap().join("home");
     std::fs::create_dir_all(home.join(".ssh")).unwrap();
     std::fs::write(home.join(".ssh/id_rsa"), "key\n").unwrap();
@@ -125,12 +144,17 @@ async fn a_file_of_five_gigabytes_is_read_at_its_start_and_far_inside() {
     let (_, value) = answer(&bench, "read_file", json!({ "path": "huge.log" })).await;
     assert_eq!(value["read_lines"], 500);
     assert_eq!((&value["total_is_lower_bound"], &value["file_size"]), (&json!(true), &json!(5 * GIB)));
-    let (_, value) = answer(&bench, "read_file", json!({ "path": "huge.log", "offset": 1002, "limit": 2 })).await;
+    let (_, value) =
+        answer(&bench, "read_file", json!({ "path": "huge.log", "offset": 1002, "limit": 2 })).await;
     assert_eq!(value["content"], "1002|line far inside\n1003|and the next");
     assert_eq!(value["total_is_lower_bound"], true);
     let (status, value) =
-        answer(&bench, "patch", json!({ "path": "huge.log", "old_string": "start", "new_string": "end" })).await;
-    assert!(status == ToolStatus::Error && value["error"].as_str().unwrap().contains("more than the"), "{value}");
+        answer(&bench, "patch", json!({ "path": "huge.log", "old_string": "start", "new_string": "end" }))
+            .await;
+    assert!(
+        status == ToolStatus::Error && value["error"].as_str().unwrap().contains("more than the"),
+        "{value}"
+    );
     // It is renamed without being read.
     let patch = json!({ "mode": "patch", "patch": "*** Move File: huge.log -> old.log\n" });
     let (_, value) = answer(&bench, "patch", patch).await;
@@ -167,7 +191,10 @@ async fn a_mark_is_written_by_no_tool() {
         ("patch", json!({ "mode": "patch", "patch": format!("*** Update File: a.txt\n-a\n+{mark}\n") })),
     ] {
         let (status, value) = answer(&bench, tool, arguments).await;
-        assert!(status != ToolStatus::Ok && value["error"].as_str().unwrap().contains("secret"), "{tool}: {value}");
+        assert!(
+            status != ToolStatus::Ok && value["error"].as_str().unwrap().contains("secret"),
+            "{tool}: {value}"
+        );
     }
     assert_eq!(bench.read("a.txt"), "a\n");
     assert_eq!(std::fs::read_dir(&bench.root).unwrap().count(), 1);

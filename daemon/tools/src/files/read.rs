@@ -132,10 +132,8 @@ fn note(cx: &ToolCx, key: ReadKey, attempt: Attempt) -> ToolOutput {
     if in_a_row < WARN_AT {
         return output;
     }
-    output.with(
-        "_warning",
-        format!("you read these lines {in_a_row} times in a row; the next time is refused"),
-    )
+    output
+        .with("_warning", format!("you read these lines {in_a_row} times in a row; the next time is refused"))
 }
 
 fn read(cx: &ToolCx, target: &ResolvedPath, key: &ReadKey) -> Attempt {

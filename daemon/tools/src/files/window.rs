@@ -84,12 +84,7 @@ pub(crate) fn read_window(
     })
 }
 
-fn scan(
-    file: &mut impl Read,
-    size: u64,
-    window: Window,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<Outcome> {
+fn scan(file: &mut impl Read, size: u64, window: Window, stop: &dyn Fn() -> bool) -> io::Result<Outcome> {
     let mut scan = Scan::new(window);
     let mut buffer = vec![0_u8; CHUNK];
     let mut position = 0_u64;
@@ -216,7 +211,9 @@ impl Scan {
         // Counting is many times faster than stepping from one to the next.
         let ends = memchr::memchr_iter(b'\n', chunk).count();
         let last = lines.checked_sub(1).filter(|_| ends >= lines);
-        let passed = last.and_then(|last| memchr::memchr_iter(b'\n', chunk).nth(last)).map_or(chunk.len(), |at| at + 1);
+        let passed = last
+            .and_then(|last| memchr::memchr_iter(b'\n', chunk).nth(last))
+            .map_or(chunk.len(), |at| at + 1);
         self.line += ends.min(lines);
         self.at_line_start = passed.checked_sub(1).and_then(|last| chunk.get(last)) == Some(&b'\n');
         passed

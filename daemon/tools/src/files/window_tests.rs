@@ -98,10 +98,16 @@ impl Seek for Endless {
 fn a_huge_file_is_not_read_for_its_line_count_nor_for_one_endless_line() {
     for (newline_every, least_lines, read, shown) in [
         (80, 1000, CHUNK as u64, "x".repeat(79)),
-        (u64::MAX, 1, COUNT_UP_TO, format!("{}… [line cut: more than 67108864 bytes in all]", "x".repeat(2000))),
+        (
+            u64::MAX,
+            1,
+            COUNT_UP_TO,
+            format!("{}… [line cut: more than 67108864 bytes in all]", "x".repeat(2000)),
+        ),
     ] {
         let mut file = Endless { read: 0, newline_every };
-        let Outcome::Text(got) = read_window(&mut file, u64::MAX, Window { limit: 1, ..WIDE }, &|| false).unwrap()
+        let Outcome::Text(got) =
+            read_window(&mut file, u64::MAX, Window { limit: 1, ..WIDE }, &|| false).unwrap()
         else {
             panic!("no text")
         };

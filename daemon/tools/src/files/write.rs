@@ -94,17 +94,14 @@ impl Tool for WriteFile {
 }
 
 /// Writes; the second part is what is left to check. An `Err` is the call's result.
-fn write(
-    cx: &ToolCx,
-    target: &ResolvedPath,
-    content: &str,
-) -> Result<(ToolOutput, Linted), Box<ToolOutput>> {
+fn write(cx: &ToolCx, target: &ResolvedPath, content: &str) -> Result<(ToolOutput, Linted), Box<ToolOutput>> {
     let path = &target.path;
     if let Some(problem) = write_guards::refusal(content) {
         return Err(Box::new(ToolOutput::error(problem)));
     }
     if let Syntax::Broken(problem) = lint::check(path, content) {
-        let refusal = format!("the content is not valid for {} and was not written: {problem}", path.display());
+        let refusal =
+            format!("the content is not valid for {} and was not written: {problem}", path.display());
         let output = ToolOutput::error(refusal);
         return Err(Box::new(output.with("lint", json!({ "status": "error", "message": problem }))));
     }

@@ -42,7 +42,16 @@ const TSC: Linter = Linter {
     errors: tsc_errors,
 };
 const TSX: Linter = Linter {
-    arguments: &["--noEmit", "--noResolve", "--noLib", "--skipLibCheck", "--pretty", "false", "--jsx", "preserve"],
+    arguments: &[
+        "--noEmit",
+        "--noResolve",
+        "--noLib",
+        "--skipLibCheck",
+        "--pretty",
+        "false",
+        "--jsx",
+        "preserve",
+    ],
     file: Some("check.tsx"),
     ..TSC
 };
@@ -100,7 +109,8 @@ fn find(program: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> 
 
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 async fn run(
@@ -130,7 +140,10 @@ async fn run(
             match linter.program {
                 // They also end this way when the text is only not laid out as they would.
                 "rustfmt" | "gofmt" => Findings::Errors(Vec::new()),
-                _ => Findings::Skipped(format!("{program} cannot check: {}", crate::files::first_chars(reason, 200).0)),
+                _ => Findings::Skipped(format!(
+                    "{program} cannot check: {}",
+                    crate::files::first_chars(reason, 200).0
+                )),
             }
         }
     }

@@ -50,7 +50,11 @@ async fn python_is_checked_and_old_errors_are_told_apart() {
     let still = lint_of(&bench, "a.py", "x = 3", "x = 4").await;
     assert_eq!(still["note"], "it did not parse before the edit either", "{still}");
     let written = bench.json("write_file", json!({ "path": "b.py", "content": "def f(:\n" })).await;
-    assert_eq!((&written["bytes_written"], &written["lint"]["status"]), (&json!(8), &json!("error")), "{written}");
+    assert_eq!(
+        (&written["bytes_written"], &written["lint"]["status"]),
+        (&json!(8), &json!("error")),
+        "{written}"
+    );
 }
 
 #[tokio::test]
@@ -72,7 +76,10 @@ async fn a_program_checks_what_it_gets_and_sees_only_the_sessions_environment() 
     );
     let environment = fs::read_to_string(bench.outside.join("bin/gofmt.env")).unwrap();
     let names: Vec<&str> = environment.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
-    assert!(names.contains(&"HERMES_TOOL_CHILD") && !names.iter().any(|name| name.contains("CARGO")), "{names:?}");
+    assert!(
+        names.contains(&"HERMES_TOOL_CHILD") && !names.iter().any(|name| name.contains("CARGO")),
+        "{names:?}"
+    );
 }
 
 #[tokio::test]
@@ -94,11 +101,12 @@ async fn a_check_that_is_cut_off_leaves_no_process() {
     let bench = bench_with(&[("gofmt", "sleep 300 & echo $! > \"$0.pid\"; wait")]);
     bench.write("a.go", "package a\n");
     let pid_file = bench.outside.join("bin/gofmt.pid");
-    let call = bench.call("patch", json!({ "path": "a.go", "old_string": "package a", "new_string": "package b" }));
+    let call =
+        bench.call("patch", json!({ "path": "a.go", "old_string": "package a", "new_string": "package b" }));
     let stop = async {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(20);
         while !fs::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n')) {
-            assert!(std::time::Instant::now() < deadline, "the check did not begin");
+            assert!(Instant::now() < deadline, "the check did not begin");
             tokio::task::yield_now().await;
         }
         bench.cancel.cancel();
@@ -106,9 +114,9 @@ async fn a_check_that_is_cut_off_leaves_no_process() {
     let (result, ()) = tokio::join!(call, stop);
     assert_eq!(bench.read("a.go"), "package b\n", "{}", result.content);
     let pid = fs::read_to_string(&pid_file).unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while is_running(pid.trim()) {
-        assert!(std::time::Instant::now() < deadline, "the check's child still runs");
+        assert!(Instant::now() < deadline, "the check's child still runs");
         tokio::task::yield_now().await;
     }
 }

@@ -57,7 +57,8 @@ mod tests {
         let good = "import os\n\n\nclass A[T]:\n    async def f(self, x: int = 1, *, y) -> None:\n        match x:\n            case {'a': [1, *_]} if y:\n                print(f\"{x!r:>{y}} {os.sep}\")\n        return (z := 1)\n\n\ntype X = int\nlam = lambda *a, **k: (yield)\n";
         assert_eq!(errors(good), Vec::<String>::new());
         assert_eq!(errors(""), Vec::<String>::new());
-        for broken in ["def f(:\n    pass\n", "x = (1, 2\ny = 3\n", "if x\n    y\n", "class\n", "return )\n"] {
+        for broken in ["def f(:\n    pass\n", "x = (1, 2\ny = 3\n", "if x\n    y\n", "class\n", "return )\n"]
+        {
             assert!(!errors(broken).is_empty(), "{broken}");
         }
         assert!(errors("x = 1\ndef f(:\n    pass\n")[0].starts_with("line 2: "));

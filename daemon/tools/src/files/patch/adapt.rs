@@ -100,7 +100,9 @@ impl Fit<'_> {
     /// A new line as the file would write it. `near` is the line of the region that it comes to stand at.
     fn line(&self, line: &str, near: usize, index: usize) -> Vec<u8> {
         let mut line = line.to_owned();
-        if self.region.has_returns && let Some(body) = line.strip_suffix("\\r") {
+        if self.region.has_returns
+            && let Some(body) = line.strip_suffix("\\r")
+        {
             line.truncate(body.len());
         }
         if self.region.text.contains(&b'\t') {
@@ -141,14 +143,24 @@ impl Fit<'_> {
             return indent.to_vec();
         }
         let nearest = |wanted: &dyn Fn(&Indent<'_>) -> bool| {
-            self.indents.iter().filter(|known| wanted(known)).min_by_key(|known| known.line.abs_diff(near)).copied()
+            self.indents
+                .iter()
+                .filter(|known| wanted(known))
+                .min_by_key(|known| known.line.abs_diff(near))
+                .copied()
         };
         if let Some(known) = nearest(&|known| known.old == indent) {
             return known.own.to_vec();
         }
         // Deeper than a known one: that one, and the rest in the file's manner.
-        let longest = self.indents.iter().filter(|known| indent.starts_with(known.old)).map(|known| known.old.len()).max();
-        let base = longest.and_then(|len| nearest(&|known| known.old.len() == len && indent.starts_with(known.old)));
+        let longest = self
+            .indents
+            .iter()
+            .filter(|known| indent.starts_with(known.old))
+            .map(|known| known.old.len())
+            .max();
+        let base =
+            longest.and_then(|len| nearest(&|known| known.old.len() == len && indent.starts_with(known.old)));
         if let Some(known) = base {
             let mut out = known.own.to_vec();
             out.extend(self.manner(indent.get(known.old.len()..).unwrap_or_default()));
@@ -172,7 +184,10 @@ impl Fit<'_> {
         }
         if own_spaces && !own_tabs && blanks.contains(&b'\t') {
             let width = self.columns_of_a_tab(|known| (known.own, known.old));
-            return blanks.iter().flat_map(|byte| vec![b' '; if *byte == b'\t' { width } else { 1 }]).collect();
+            return blanks
+                .iter()
+                .flat_map(|byte| vec![b' '; if *byte == b'\t' { width } else { 1 }])
+                .collect();
         }
         blanks.to_vec()
     }
@@ -183,7 +198,9 @@ impl Fit<'_> {
             .iter()
             .map(sides)
             .filter(|(spaces, tabs)| {
-                !tabs.is_empty() && tabs.iter().all(|byte| *byte == b'\t') && spaces.iter().all(|byte| *byte == b' ')
+                !tabs.is_empty()
+                    && tabs.iter().all(|byte| *byte == b'\t')
+                    && spaces.iter().all(|byte| *byte == b' ')
             })
             .map(|(spaces, tabs)| spaces.len() / tabs.len())
             .find(|width| *width > 0)

@@ -165,8 +165,10 @@ async fn complaint(case: &Case) -> Option<String> {
         };
     }
     let shown = |files: &BTreeMap<String, Vec<u8>>| -> String {
-        let lines: Vec<String> =
-            files.iter().map(|(name, content)| format!("\n  {name}: {:?}", String::from_utf8_lossy(content))).collect();
+        let lines: Vec<String> = files
+            .iter()
+            .map(|(name, content)| format!("\n  {name}: {:?}", String::from_utf8_lossy(content)))
+            .collect();
         lines.concat()
     };
     let got = files_of(&bench);
@@ -175,7 +177,9 @@ async fn complaint(case: &Case) -> Option<String> {
     }
     let error = value["error"].as_str();
     let is_right = match (&case.refused, case.already) {
-        (Some(words), _) => error.is_some_and(|error| error.contains(words.as_str())) && case.results.is_empty(),
+        (Some(words), _) => {
+            error.is_some_and(|error| error.contains(words.as_str())) && case.results.is_empty()
+        }
         (None, Some(line)) => value["already_applied"] == true && value["match_line"] == line,
         (None, None) => error.is_none() && value["success"] == true && !case.results.is_empty(),
     };
@@ -196,6 +200,12 @@ async fn every_case_comes_out_as_it_says() {
             complaints.extend(complaint.map(|complaint| format!("{}\n {complaint}\n", case.name)));
         }
     }
-    assert!(complaints.is_empty(), "{} of {} cases:\n{}", complaints.len(), cases.len(), complaints.join("\n"));
+    assert!(
+        complaints.is_empty(),
+        "{} of {} cases:\n{}",
+        complaints.len(),
+        cases.len(),
+        complaints.join("\n")
+    );
     assert!(cases.len() >= AT_LEAST, "only {} cases", cases.len());
 }

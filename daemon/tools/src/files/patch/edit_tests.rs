@@ -26,7 +26,10 @@ fn one_place_is_replaced() {
 #[test]
 fn several_places_are_named_or_all_replaced() {
     let text = b"x = 1\ny\nx = 1\n";
-    assert_eq!(apply(text, edit("x = 1", "x = 2")), Edited::Ambiguous { lines: vec![1, 3], strategy: ladder::Strategy::Exact });
+    assert_eq!(
+        apply(text, edit("x = 1", "x = 2")),
+        Edited::Ambiguous { lines: vec![1, 3], strategy: ladder::Strategy::Exact }
+    );
     let all = Edit { everywhere: true, ..edit("x = 1", "x = 2") };
     assert_eq!(
         apply(text, all),

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, json};
 
+use super::super::diff;
 use super::super::open::{open_failed, open_regular, plain};
 use super::super::text::{BOM, LineEnding, decode, looks_binary, marked_encoding};
-use super::super::diff;
 use crate::output::ToolOutput;
 use crate::services::ToolCx;
 use crate::workspace::ResolvedPath;

@@ -180,7 +180,8 @@ pub(crate) fn plain(c: char) -> Option<&'static str> {
         '\u{2014}' => "--",
         '\u{2010}' | '\u{2011}' | '\u{2012}' | '\u{2013}' | '\u{2212}' => "-",
         '\u{2026}' => "...",
-        '\u{a0}' | '\u{2002}' | '\u{2003}' | '\u{2007}' | '\u{2009}' | '\u{200a}' | '\u{202f}' | '\u{3000}' => " ",
+        '\u{a0}' | '\u{2002}' | '\u{2003}' | '\u{2007}' | '\u{2009}' | '\u{200a}' | '\u{202f}'
+        | '\u{3000}' => " ",
         _ => return None,
     })
 }
@@ -208,7 +209,10 @@ mod tests {
 
         let folded = join_blanks(b"a \t b");
         assert_eq!(folded.bytes, b"a b");
-        assert_eq!((folded.source_start(1), folded.source_end(2), folded.source_start(2)), (Some(1), Some(4), Some(4)));
+        assert_eq!(
+            (folded.source_start(1), folded.source_end(2), folded.source_start(2)),
+            (Some(1), Some(4), Some(4))
+        );
         assert_eq!(trim_lines(b" a \n\n  b").bytes, b"a\n\nb");
     }
 

@@ -269,7 +269,10 @@ mod tests {
         let block = "begin\n    let total = sum(items);\nend\n";
         let old = "begin\n    let total = sum(itemz);\nend";
         let content = format!("{block}---\n{block}");
-        assert_eq!(guessed(&content, old, &old.replace("begin", "start")), Guess::Several { lines: vec![1, 5] });
+        assert_eq!(
+            guessed(&content, old, &old.replace("begin", "start")),
+            Guess::Several { lines: vec![1, 5] }
+        );
     }
 
     #[test]

@@ -100,9 +100,7 @@ fn trimmed_places(flat: &Flat<'_>, old: &str, content: &Folded) -> Vec<Place> {
     let old = fold::trim_lines(old.as_bytes()).bytes;
     let ends_with_line = old.ends_with(b"\n");
     let at_line_start = |at: usize| at == 0 || content.bytes.get(at - 1) == Some(&b'\n');
-    let at_line_end = |at: usize| {
-        ends_with_line || content.bytes.get(at).is_none_or(|next| *next == b'\n')
-    };
+    let at_line_end = |at: usize| ends_with_line || content.bytes.get(at).is_none_or(|next| *next == b'\n');
     found(&content.bytes, &old, |from, to| {
         if !at_line_start(from) || !at_line_end(to) {
             return None;
@@ -185,8 +183,11 @@ fn trimmed_boundary(flat: &Flat<'_>, wanted: Wanted<'_>) -> Option<Matched> {
         let cut_off = !tail.is_empty() && word(core.as_bytes().last()) && word(flat.bytes.get(to));
         (!cut_in && !cut_off).then_some(Place { from, to })
     });
-    matched(Strategy::TrimmedBoundary, places, wanted)
-        .map(|matched| Matched { old: core.to_owned(), new: new.to_owned(), ..matched })
+    matched(Strategy::TrimmedBoundary, places, wanted).map(|matched| Matched {
+        old: core.to_owned(),
+        new: new.to_owned(),
+        ..matched
+    })
 }
 
 fn unicode(flat: &Flat<'_>, wanted: Wanted<'_>) -> Option<Matched> {

@@ -21,11 +21,13 @@ fn any_line() -> impl Strategy<Value = String> {
 }
 
 fn any_text() -> impl Strategy<Value = String> {
-    (prop::collection::vec(any_line(), 0..14), any::<bool>(), any::<bool>()).prop_map(|(lines, ends, crlf)| {
-        let end = if crlf { "\r\n" } else { "\n" };
-        let text = lines.join(end);
-        if ends && !lines.is_empty() { format!("{text}{end}") } else { text }
-    })
+    (prop::collection::vec(any_line(), 0..14), any::<bool>(), any::<bool>()).prop_map(
+        |(lines, ends, crlf)| {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let text = lines.join(end);
+            if ends && !lines.is_empty() { format!("{text}{end}") } else { text }
+        },
+    )
 }
 
 /// The whole change as one hunk: every line is there, so it has one place only.

@@ -43,9 +43,9 @@ fn attempt(cx: &ToolCx, target: &ResolvedPath, edit: Edit<'_>) -> Result<Patched
         return Err(refused(problem.to_owned()));
     }
     let marked = Redactor::contains_marker(edit.old);
-    let guarded = [edit.old, edit.new]
-        .into_iter()
-        .find_map(|text| if marked { write_guards::refusal_but_marks(text) } else { write_guards::refusal(text) });
+    let guarded = [edit.old, edit.new].into_iter().find_map(|text| {
+        if marked { write_guards::refusal_but_marks(text) } else { write_guards::refusal(text) }
+    });
     if let Some(problem) = guarded {
         return Err(refused(problem));
     }
@@ -64,7 +64,10 @@ fn attempt(cx: &ToolCx, target: &ResolvedPath, edit: Edit<'_>) -> Result<Patched
     let (_, written) =
         atomic::replace(path, &new_content).map_err(|error| Box::new(write_failed(path, &error)))?;
     if let Some(problem) = file::differs_on_disk(path, &new_content) {
-        return Err(Box::new(ToolOutput { effect: EffectDisposition::Unknown, ..ToolOutput::error(problem) }));
+        return Err(Box::new(ToolOutput {
+            effect: EffectDisposition::Unknown,
+            ..ToolOutput::error(problem)
+        }));
     }
     stale::note_write(cx, path, &written, Extent::Quoted);
     let (before, after) = (file::flat(&loaded.content), file::flat(&new_content));
@@ -159,8 +162,11 @@ pub(super) fn lines_listed(lines: &[usize]) -> String {
 }
 
 fn ambiguous(path: &Path, lines: &[usize], strategy: Strategy) -> ToolOutput {
-    let roughly =
-        if strategy == Strategy::Exact { String::new() } else { format!(" (matched as {})", strategy.name()) };
+    let roughly = if strategy == Strategy::Exact {
+        String::new()
+    } else {
+        format!(" (matched as {})", strategy.name())
+    };
     ToolOutput::error(format!(
         "old_string is {} times in {}, at {}{roughly}. Add lines around it until it is unique, or set replace_all",
         lines.len(),

@@ -118,7 +118,8 @@ fn search_root(
     let known = query.root.metadata().is_ok_and(|meta| never_opened.contains(&(meta.dev(), meta.ino())));
     if !known {
         let wanted = Wanted { skip: query.offset, keep: query.offset + query.limit, count_all: true };
-        let outcome = search_file(query, &query.matcher, &mut searcher(query.context, true), query.root, wanted, stop);
+        let outcome =
+            search_file(query, &query.matcher, &mut searcher(query.context, true), query.root, wanted, stop);
         take(&mut found, outcome, may_read);
     }
     found.timed_out = stop.timed_out();
@@ -217,7 +218,9 @@ fn fill_page(query: &Query<'_>, found: &mut Found, stop: &Stop) {
             continue;
         }
         let wanted = Wanted { skip, keep, count_all: false };
-        if let Outcome::Hits(shown) = search_file(query, &query.matcher, &mut searcher, &file.path, wanted, &stop) {
+        if let Outcome::Hits(shown) =
+            search_file(query, &query.matcher, &mut searcher, &file.path, wanted, &stop)
+        {
             file.lines = shown.lines;
         }
     }
@@ -339,7 +342,9 @@ impl Sink for HitSink<'_> {
         self.last_kept = self.keeps_next();
         if self.last_kept {
             self.push(found.line_number(), found.bytes(), true);
-        } else if !self.wanted.count_all && usize::try_from(self.hits).is_ok_and(|hits| hits >= self.wanted.keep) {
+        } else if !self.wanted.count_all
+            && usize::try_from(self.hits).is_ok_and(|hits| hits >= self.wanted.keep)
+        {
             return Ok(false);
         }
         self.hits += 1;

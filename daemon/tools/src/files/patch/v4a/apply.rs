@@ -11,12 +11,24 @@ use super::super::super::open::plain;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// The file stands there with the content `old`.
-    Write { path: PathBuf, old: Vec<u8>, new: Vec<u8> },
+    Write {
+        path: PathBuf,
+        old: Vec<u8>,
+        new: Vec<u8>,
+    },
     /// Nothing stands there.
-    Create { path: PathBuf, new: Vec<u8> },
+    Create {
+        path: PathBuf,
+        new: Vec<u8>,
+    },
     /// A file stands at `from` and nothing at `to`.
-    Rename { from: PathBuf, to: PathBuf },
-    Remove { path: PathBuf },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
 }
 
 /// Why nothing was changed, or what could not be brought back.

@@ -103,15 +103,24 @@ fn replace(
     if Redactor::contains_marker(&old) || Redactor::contains_marker(&new) {
         let text = String::from_utf8_lossy(&flat.bytes);
         (old, new) = markers::with_real_values(redactor, &text, &old, &new).map_err(|problem| {
-            Misfit::new(hunk, match problem {
-                MarkProblem::NotKept => "a «redacted:…» mark stands for a secret that you cannot see; it may \
+            Misfit::new(
+                hunk,
+                match problem {
+                    MarkProblem::NotKept => {
+                        "a «redacted:…» mark stands for a secret that you cannot see; it may \
                                          only be in context lines"
-                    .to_owned(),
-                MarkProblem::NotFound => "its lines are not in the file".to_owned(),
-                MarkProblem::Ambiguous { lines } => {
-                    format!("its lines are {} times in the file, at {}", lines.len(), lines_listed(&lines))
-                }
-            })
+                            .to_owned()
+                    }
+                    MarkProblem::NotFound => "its lines are not in the file".to_owned(),
+                    MarkProblem::Ambiguous { lines } => {
+                        format!(
+                            "its lines are {} times in the file, at {}",
+                            lines.len(),
+                            lines_listed(&lines)
+                        )
+                    }
+                },
+            )
         })?;
     }
     let wanted = Wanted { old: &old, new: &new, whole_lines: true };
@@ -137,7 +146,9 @@ fn replace(
 fn drift(hunk: &Hunk, line: usize) -> Misfit {
     Misfit::new(
         hunk,
-        format!("it writes quotes behind backslashes, and the file has them plain at line {line}; leave them out"),
+        format!(
+            "it writes quotes behind backslashes, and the file has them plain at line {line}; leave them out"
+        ),
     )
 }
 
@@ -153,7 +164,8 @@ fn locate(flat: &Flat<'_>, hunk: &Hunk, wanted: Wanted<'_>) -> Result<Matched, M
     if let Some(matched) = ladder::exact(flat, wanted) {
         return Ok(matched);
     }
-    let missing = |problem: String| Misfit { wanted: Some(wanted.old.to_owned()), ..Misfit::new(hunk, problem) };
+    let missing =
+        |problem: String| Misfit { wanted: Some(wanted.old.to_owned()), ..Misfit::new(hunk, problem) };
     if proves(wanted.new)
         && let Some(matched) = ladder::exact(flat, wanted.reversed())
         && let [only] = matched.places.as_slice()
@@ -280,7 +292,10 @@ fn insert(content: &[u8], flat: &Flat<'_>, hunk: &Hunk) -> Result<Done, Misfit> 
         flat.bytes.get(at..).is_some_and(|rest| rest.starts_with(new.as_bytes()))
     };
     if there && proves(&new) {
-        return Err(Misfit::new(hunk, format!("its lines already stand there, at line {}", flat.line_at(at))));
+        return Err(Misfit::new(
+            hunk,
+            format!("its lines already stand there, at line {}", flat.line_at(at)),
+        ));
     }
     let cursor = at + new.len();
     let place = Place { from: at, to: at };

@@ -113,7 +113,8 @@ fn attempt(
 ) -> Result<Patched, Box<ToolOutput>> {
     let refused = |problem: String| Box::new(ToolOutput::error(problem));
     let sections = parse::parse(patch).map_err(|problems| Box::new(unfit(problems)))?;
-    if let Some(moved) = targets.values().find(|target| real_path(&target.path).as_ref() != Ok(&target.path)) {
+    if let Some(moved) = targets.values().find(|target| real_path(&target.path).as_ref() != Ok(&target.path))
+    {
         return Err(refused(format!("{} leads elsewhere now; try again", moved.path.display())));
     }
     let plan = plan::make(cx, &sections, targets).map_err(|unfit| Box::new(misfit(cx, unfit)))?;
@@ -126,7 +127,9 @@ fn attempt(
     let warnings = warnings(cx, &plan);
     apply::run(&plan.steps).map_err(|failed| Box::new(not_applied(&failed)))?;
     for change in &plan.changes {
-        if let Some(problem) = change.after.as_ref().and_then(|after| file::differs_on_disk(&change.path, after)) {
+        if let Some(problem) =
+            change.after.as_ref().and_then(|after| file::differs_on_disk(&change.path, after))
+        {
             let output = ToolOutput::error(problem);
             return Err(Box::new(ToolOutput { effect: EffectDisposition::Unknown, ..output }));
         }
@@ -144,7 +147,8 @@ fn unfit(problems: Vec<String>) -> ToolOutput {
 }
 
 fn misfit(cx: &ToolCx, reasons: Unfit) -> ToolOutput {
-    let failures = reasons.missed.iter().map(|path| cx.workspace.files().patch_failed(path)).max().unwrap_or(0);
+    let failures =
+        reasons.missed.iter().map(|path| cx.workspace.files().patch_failed(path)).max().unwrap_or(0);
     let mut output = unfit(reasons.problems);
     if !reasons.closest.is_empty() {
         output = output.with("closest", json!(reasons.closest));
@@ -173,7 +177,8 @@ fn warnings(cx: &ToolCx, plan: &Plan) -> Vec<String> {
         .iter()
         .filter_map(|change| {
             let known = change.from.as_ref().unwrap_or(&change.path);
-            let warning = stale::warning(cx, known, change.metadata.as_ref(), Extent::Quoted, change.strayed)?;
+            let warning =
+                stale::warning(cx, known, change.metadata.as_ref(), Extent::Quoted, change.strayed)?;
             Some(format!("{}: {warning}", cx.workspace.shown(&change.path)))
         })
         .collect()
@@ -212,7 +217,9 @@ fn landed(cx: &ToolCx, plan: Plan, warnings: &[String]) -> Patched {
     let mut fields = Map::new();
     fields.insert("success".into(), true.into());
     shown.put(&mut fields);
-    for (key, mut paths) in [("files_modified", modified), ("files_created", created), ("files_deleted", deleted)] {
+    for (key, mut paths) in
+        [("files_modified", modified), ("files_created", created), ("files_deleted", deleted)]
+    {
         paths.sort();
         put_some(&mut fields, key, (!paths.is_empty()).then_some(paths));
     }

@@ -106,7 +106,9 @@ pub(crate) fn header_paths(patch: &str) -> Vec<String> {
         .lines()
         .filter_map(header_of)
         .flat_map(|header| match header {
-            Header::Update(path) | Header::Add(path) | Header::Delete(path) | Header::MoveTo(path) => vec![path],
+            Header::Update(path) | Header::Add(path) | Header::Delete(path) | Header::MoveTo(path) => {
+                vec![path]
+            }
             Header::Move(from, to) => vec![from, to],
             Header::Begin | Header::End | Header::EndOfFile | Header::Unknown(_) => Vec::new(),
         })
@@ -176,7 +178,9 @@ impl Parser {
             }
         };
         let nameless = match &section {
-            Section::Update { path, .. } | Section::Add { path, .. } | Section::Delete { path } => path.is_empty(),
+            Section::Update { path, .. } | Section::Add { path, .. } | Section::Delete { path } => {
+                path.is_empty()
+            }
             Section::Move { from, to } => from.is_empty() || to.is_empty(),
         };
         if nameless {
@@ -195,7 +199,8 @@ impl Parser {
             None => {
                 // One complaint is enough for all that stands before the first header.
                 if self.problems.is_empty() {
-                    self.problems.push(format!("line {at} comes before any `*** Update File:` or other header"));
+                    self.problems
+                        .push(format!("line {at} comes before any `*** Update File:` or other header"));
                 }
             }
             Some(Section::Update { hunks, .. }) => hunk_line(hunks, at, line),
@@ -225,7 +230,9 @@ impl Parser {
 
     fn finish(mut self) -> Result<Vec<Section>, Vec<String>> {
         if self.sections.is_empty() && self.problems.is_empty() {
-            self.problems.push("the patch names no file: it needs `*** Update File: path` or another header".to_owned());
+            self.problems.push(
+                "the patch names no file: it needs `*** Update File: path` or another header".to_owned(),
+            );
         }
         let mut does_something = false;
         for section in &mut self.sections {
@@ -235,7 +242,11 @@ impl Parser {
             };
             hunks.retain(|hunk| !hunk.lines.is_empty() || !hunk.hints.is_empty());
             for hunk in hunks.iter_mut() {
-                let empty = hunk.lines.iter().rev().take_while(|(sign, text)| *sign == Sign::Context && text.is_empty());
+                let empty = hunk
+                    .lines
+                    .iter()
+                    .rev()
+                    .take_while(|(sign, text)| *sign == Sign::Context && text.is_empty());
                 // `soft_tail` counted only what had no prefix at all.
                 hunk.soft_tail = hunk.soft_tail.min(empty.count());
                 if hunk.lines.len() == hunk.soft_tail {
@@ -298,8 +309,9 @@ fn hint_of(text: &str) -> Option<String> {
 /// `-1,3 +1,4`
 fn is_range(text: &str) -> bool {
     let side = |part: &str, sign: char| {
-        part.strip_prefix(sign)
-            .is_some_and(|numbers| !numbers.is_empty() && numbers.chars().all(|c| c.is_ascii_digit() || c == ','))
+        part.strip_prefix(sign).is_some_and(|numbers| {
+            !numbers.is_empty() && numbers.chars().all(|c| c.is_ascii_digit() || c == ',')
+        })
     };
     text.split_once(' ').is_some_and(|(old, new)| side(old, '-') && side(new.trim(), '+'))
 }
@@ -352,6 +364,9 @@ mod tests {
     fn empty_lines_at_the_end_are_soft() {
         let Ok(sections) = parse("*** Update File: x\n a\n+b\n\n\n*** Delete File: y") else { panic!() };
         let Section::Update { hunks, .. } = &sections[0] else { panic!() };
-        assert_eq!((hunks[0].soft_tail, hunks[0].old(2).as_str(), hunks[0].old(0).as_str()), (2, "a\n", "a\n\n\n"));
+        assert_eq!(
+            (hunks[0].soft_tail, hunks[0].old(2).as_str(), hunks[0].old(0).as_str()),
+            (2, "a\n", "a\n\n\n")
+        );
     }
 }

@@ -58,7 +58,9 @@ pub(super) struct Unfit {
 enum Now {
     Absent,
     /// It stands on disk, and nobody has looked into it.
-    Unread { origin: PathBuf },
+    Unread {
+        origin: PathBuf,
+    },
     Text(Box<Known>),
 }
 
@@ -142,7 +144,8 @@ impl Planner<'_> {
                     self.now.insert(path.clone(), Now::Text(Box::new(known)));
                 }
                 Err(output) => {
-                    let problem = output.content.get("error").and_then(|error| error.as_str()).unwrap_or("unreadable");
+                    let problem =
+                        output.content.get("error").and_then(|error| error.as_str()).unwrap_or("unreadable");
                     let problem = problem.to_owned();
                     return self.problem(written, problem);
                 }
@@ -160,7 +163,9 @@ impl Planner<'_> {
         }
         match hunks::apply(&self.cx.services.redactor, &content, hunks) {
             Ok(applied) => {
-                self.plan.roughly.extend(applied.roughly.into_iter().map(|(how, line)| (path.clone(), how, line)));
+                self.plan
+                    .roughly
+                    .extend(applied.roughly.into_iter().map(|(how, line)| (path.clone(), how, line)));
                 self.write(&path, applied.content);
             }
             Err(misfits) => self.misfits(written, &path, &content, misfits),
@@ -189,9 +194,9 @@ impl Planner<'_> {
         let old = std::mem::replace(&mut known.now, new.clone());
         match self.plan.steps.last_mut() {
             // One write is enough for what was changed twice.
-            Some(Step::Write { path: last, new: content, .. } | Step::Create { path: last, new: content })
-                if last == path =>
-            {
+            Some(
+                Step::Write { path: last, new: content, .. } | Step::Create { path: last, new: content },
+            ) if last == path => {
                 *content = new;
             }
             _ => self.plan.steps.push(Step::Write { path: path.to_owned(), old, new }),
@@ -221,7 +226,8 @@ impl Planner<'_> {
         let above = path.ancestors().skip(1).find_map(|folder| {
             let planned = matches!(self.now.get(folder), Some(Now::Text(_) | Now::Unread { .. }));
             let metadata = fs::metadata(folder).ok();
-            (planned || metadata.is_some()).then(|| (folder.to_owned(), !planned && metadata.is_some_and(|it| it.is_dir())))
+            (planned || metadata.is_some())
+                .then(|| (folder.to_owned(), !planned && metadata.is_some_and(|it| it.is_dir())))
         });
         match above {
             Some((folder, false)) => {
@@ -269,7 +275,8 @@ impl Planner<'_> {
         };
         // The link would stay, and what it points to would go.
         let is_link = fs::symlink_metadata(&target.written).is_ok_and(|metadata| metadata.is_symlink());
-        let problem = problem.or_else(|| is_link.then(|| format!("is a symbolic link; {verb} it in the terminal")));
+        let problem =
+            problem.or_else(|| is_link.then(|| format!("is a symbolic link; {verb} it in the terminal")));
         let fits = problem.is_none();
         if let Some(problem) = problem {
             self.problem(written, problem);

@@ -28,7 +28,10 @@ async fn the_result_tells_what_became_of_each_file() {
     assert_eq!(value["files_modified"], json!([path("a.json"), path("c.txt")]));
     assert_eq!(value["files_created"], json!([path("d.txt"), path("e.txt")]));
     assert_eq!(value["files_deleted"], json!([path("b.txt")]));
-    assert_eq!(value["matches"], json!([{ "path": "c.txt", "match_strategy": "line_trimmed", "match_line": 1 }]));
+    assert_eq!(
+        value["matches"],
+        json!([{ "path": "c.txt", "match_strategy": "line_trimmed", "match_line": 1 }])
+    );
     assert_eq!(value["lint"]["a.json"]["status"], "error");
     assert_eq!((result.status, result.effect), (ToolStatus::Ok, EffectDisposition::Done));
     assert_eq!(result.summary.as_deref(), Some("+3 -2"));
@@ -49,8 +52,10 @@ async fn a_file_that_cannot_be_written_leaves_all_as_they_were() {
     assert!(result.content.contains("all files are as they were"), "{}", result.content);
     assert_eq!(result.effect, EffectDisposition::None);
     assert_eq!((bench.read("a.txt"), bench.read("b.txt")), ("a\n".to_owned(), "b\n".to_owned()));
-    let mut names: Vec<_> =
-        std::fs::read_dir(&bench.root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&bench.root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     assert_eq!(names, ["a.txt", "b.txt"]);
 }
@@ -66,7 +71,13 @@ async fn every_header_path_is_an_effect() {
     let root = &bench.root;
     assert_eq!(
         effects,
-        [write(root.join("a")), write(root.join("b")), write("/c".into()), write(home.join("d")), write(root.join("e/f"))],
+        [
+            write(root.join("a")),
+            write(root.join("b")),
+            write("/c".into()),
+            write(home.join("d")),
+            write(root.join("e/f"))
+        ],
     );
     assert!(tool.effect(&patch("*** Add File: a/../../b\n+x"), &bench.workspace).is_err());
 }
@@ -145,7 +156,8 @@ async fn a_secret_in_context_stays_and_is_not_shown() {
     let bench = Bench::new();
     bench.write("conf.txt", format!("a = 1\nkey = {SECRET}\nb = 2\n"));
     let shown = bench.json("read_file", json!({ "path": "conf.txt" })).await;
-    let marked = shown["content"].as_str().unwrap().lines().nth(1).unwrap().strip_prefix("2|").unwrap().to_owned();
+    let marked =
+        shown["content"].as_str().unwrap().lines().nth(1).unwrap().strip_prefix("2|").unwrap().to_owned();
     assert!(marked.contains("«redacted:"), "{marked}");
     let text = format!("*** Update File: conf.txt\n {marked}\n-b = 2\n+b = 3\n");
     let result = bench.call("patch", patch(&text)).await;
@@ -160,7 +172,11 @@ async fn a_secret_in_context_stays_and_is_not_shown() {
         "path": "conf.txt", "old_string": format!("a = 1\n{marked}"), "new_string": format!("a = 2\n{marked}"),
     });
     let result = bench.call("patch", edit).await;
-    assert!(!result.content.contains(SECRET) && result.content.contains("\"success\":true"), "{}", result.content);
+    assert!(
+        !result.content.contains(SECRET) && result.content.contains("\"success\":true"),
+        "{}",
+        result.content
+    );
     assert_eq!(bench.read("conf.txt"), format!("a = 2\nkey = {SECRET}\nb = 3\n"));
     let edit = json!({ "path": "conf.txt", "old_string": marked, "new_string": "key = 1" });
     assert!(bench.error("patch", edit).await.contains("stands for a secret"));
