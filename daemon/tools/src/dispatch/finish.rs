@@ -71,7 +71,7 @@ pub(super) async fn run(
     }
     if sized.spilled || !delivered {
         // What was read is not in front of the model: it may read it again.
-        cx.workspace.forget_reads();
+        cx.workspace.forget_read_of(&call.id);
     }
     CallResult {
         call_id: call.id.clone(),
