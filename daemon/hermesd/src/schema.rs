@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use hermes_context::ContextSettings;
 use hermes_engine::{AgentSettings, BusySettings, ClarifySettings};
 use hermes_providers::{ModelSettings, ProvidersSettings, RetrySettings};
-use hermes_runtime::{CheckpointSettings, SecuritySettings, TerminalSettings};
+use hermes_runtime::{ApprovalSettings, CheckpointSettings, CommandAllowlist, SecuritySettings, TerminalSettings};
 use hermes_state::StateSettings;
 use hermes_tools::{AgentToolSettings, FileReadMaxChars, GuardrailSettings, PlatformToolsets, ToolOutputSettings, ToolTimeouts};
 use schemars::JsonSchema;
@@ -26,8 +26,10 @@ fn sections() -> Vec<(&'static str, Value)> {
         ("agent", of::<AgentToolSettings>()),
         ("agent", of::<DrainSettings>()),
         ("agent", of::<RetrySettings>()),
+        ("approvals", of::<ApprovalSettings>()),
         ("checkpoints", of::<CheckpointSettings>()),
         ("clarify", of::<ClarifySettings>()),
+        ("command_allowlist", of::<CommandAllowlist>()),
         ("daemon", of::<DaemonSettings>()),
         ("display", of::<BusySettings>()),
         ("file_read_max_chars", of::<FileReadMaxChars>()),
