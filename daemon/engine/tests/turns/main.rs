@@ -1,0 +1,7 @@
+//! The engine as its callers see it: real rows, a scripted model and scripted tools, all in this process.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
+mod batches;
+mod kit;
+mod notices;
