@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Section `approvals`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl ApprovalSettings {
 }
 
 /// Who is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
     /// A model first, then a person.
@@ -56,7 +56,7 @@ pub enum ApprovalMode {
 }
 
 /// What is done with a question that nobody can answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unattended {
     /// No.
