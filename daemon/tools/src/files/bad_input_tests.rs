@@ -199,3 +199,15 @@ async fn a_mark_is_written_by_no_tool() {
     assert_eq!(bench.read("a.txt"), "a\n");
     assert_eq!(std::fs::read_dir(&bench.root).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_file_that_may_not_be_read_is_not_shown_by_an_edit() {
+    let mut bench = Bench::new();
+    // Nothing is asked, so that only what is never allowed stands in the way.
+    bench.yolo = true;
+    bench.write(".env", "PLAIN=visible-value\n");
+    for (tool, arguments) in calls(".env").into_iter().filter(|(tool, _)| *tool == "patch") {
+        let (_, value) = answer(&bench, tool, arguments).await;
+        assert!(!value.to_string().contains("visible-value"), "{tool}: {value}");
+    }
+}

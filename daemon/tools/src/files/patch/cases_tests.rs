@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::testing::Bench;
 
-/// At least so many there are (issue 3).
+/// At least so many there are.
 const AT_LEAST: usize = 200;
 
 #[derive(Debug, Default, Clone)]

@@ -11,6 +11,7 @@ use super::super::open::{open_failed, open_regular, plain};
 use super::super::text::{BOM, LineEnding, decode, looks_binary, marked_encoding};
 use crate::output::ToolOutput;
 use crate::services::ToolCx;
+use crate::tool::OwnedEffect;
 use crate::workspace::ResolvedPath;
 
 /// A larger file is not held in memory to be edited.
@@ -26,8 +27,12 @@ pub(super) struct Loaded {
 /// Reads all of a text file. An `Err` is the call's result.
 pub(super) fn load(cx: &ToolCx, target: &ResolvedPath) -> Result<Loaded, Box<ToolOutput>> {
     let path = target.path.as_path();
-    let (file, metadata) = open_regular(cx, target)?;
     let refused = |text: String| Box::new(ToolOutput::error(text));
+    // What may not be read shows neither in a diff nor in what is like the text.
+    if let Some(reason) = cx.denies(&OwnedEffect::Read { path: path.to_owned() }) {
+        return Err(refused(reason));
+    }
+    let (file, metadata) = open_regular(cx, target)?;
     if metadata.len() > MAX_BYTES {
         let advice = cx.if_has("terminal", "; edit it in the terminal, for instance with sed");
         return Err(refused(format!(

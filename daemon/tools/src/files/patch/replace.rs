@@ -23,6 +23,9 @@ use crate::workspace::ResolvedPath;
 /// Line numbers that an error lists.
 const LISTED_LINES: usize = 20;
 
+/// Bytes of a file in which something like a text that is not there is looked for.
+const MAX_COMPARED: usize = 2 * 1024 * 1024;
+
 /// Failures on one file after which the hint gets firmer (spec 40 §5.4).
 const FIRMER_AT: u32 = 3;
 
@@ -208,7 +211,7 @@ pub(super) fn hint(failures: u32) -> String {
 /// The regions that are most like `old`, with secrets masked.
 pub(super) fn closest(cx: &ToolCx, content: &[u8], old: &str) -> Vec<String> {
     // Masked as a whole: a part of a longer secret would not be known as one.
-    let text = decode(content);
+    let text = decode(content.get(..MAX_COMPARED).unwrap_or(content));
     let (masked, _) = cx.services.redactor.redact_file_content(&text);
     closest::closest_regions(&masked, old)
 }
