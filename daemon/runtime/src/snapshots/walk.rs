@@ -204,6 +204,7 @@ fn merge(store: &Store, walk: &Index, index: Option<Index>, began: &Metadata, cu
         let path = entry.path.0.clone();
         // What stood there before the turn may be known already.
         if let Some(known) = index.entry(&path) {
+            known.mixed |= !known.open && !entry.before.same_content(&known.after);
             return settle(store, known, look);
         }
         settle(store, &mut entry, look);
