@@ -59,7 +59,14 @@ pub(super) async fn run(judged: Judged, cx: ToolCx, stop: &StopSignal) -> Result
             if !alone && !traits.counts_repeats && cx.turn_has_come().await {
                 cx.workspace.files().note_other_call();
             }
-            return Ok(settled(tool.name(), done));
+            let output = settled(tool.name(), done);
+            return Ok(match stop.reason() {
+                // It saw the signal as soon as we did.
+                Some(reason) if output.status == ToolStatus::Cancelled => {
+                    cut_off(tool.name(), traits.read_only, Cause::Stopped(reason), Some(output))
+                }
+                _ => output,
+            });
         }
         reason = stop.fired() => Cause::Stopped(reason),
         limit = cx.patience.elapsed(deadline) => Cause::Deadline(limit),
