@@ -206,14 +206,11 @@ impl Policy {
         if !examined.words.is_compound() {
             findings.retain(|finding| !allowlist.iter().any(|entry| entry.trim() == finding.rule));
         }
-        if !vague {
-            return self.unless_approved(cx, findings);
+        if vague && !findings.is_empty() {
+            // What only the run will know may be another thing next time.
+            return Verdict::Ask(Approval { findings, widest: ApprovalScope::Once });
         }
-        // What only the run will know may be another thing next time.
-        match findings.is_empty() {
-            true => Verdict::Allow,
-            false => Verdict::Ask(Approval { findings, widest: ApprovalScope::Once }),
-        }
+        self.unless_approved(cx, findings)
     }
 
     /// Asks for what no earlier approval covers.

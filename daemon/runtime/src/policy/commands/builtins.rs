@@ -7,7 +7,8 @@ use super::walk::Walker;
 
 /// Applies one command to the scope. Only commands that the shell itself runs count.
 pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope) {
-    let by_shell = simple.via.last().is_none_or(|outer| matches!(outer.as_str(), "builtin" | "command" | "eval"));
+    let by_shell =
+        simple.via.last().is_none_or(|outer| matches!(outer.as_str(), "builtin" | "command" | "eval"));
     if !by_shell {
         return;
     }
@@ -22,7 +23,10 @@ pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope)
         }
         "popd" => scope.cwd = None,
         "read" | "mapfile" | "readarray" | "getopts" | "let" | "wait" => {
-            forget(scope, simple.args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.text.as_str()));
+            forget(
+                scope,
+                simple.args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.text.as_str()),
+            );
             forget(scope, ["REPLY", "MAPFILE"]);
         }
         "printf" => {
@@ -48,7 +52,8 @@ pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope)
                 scope.positional = (!rest.iter().any(|arg| arg.splits))
                     .then(|| rest.into_iter().map(|arg| arg.text.clone()).collect());
             } else if simple.args.iter().any(|arg| !arg.text.starts_with(['-', '+'])) {
-                scope.positional = None;
+                let plain = !simple.args.iter().any(|arg| arg.splits || arg.text.starts_with(['-', '+']));
+                scope.positional = plain.then(|| simple.args.iter().map(|arg| arg.text.clone()).collect());
             }
         }
         "shift" => {

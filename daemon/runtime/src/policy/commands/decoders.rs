@@ -4,8 +4,8 @@ use super::simple::Simple;
 
 /// Programs whose output is a decoded or computed text, whatever they read.
 pub(super) const DECODERS: [&str; 14] = [
-    "base64", "base32", "base16", "basenc", "xxd", "openssl", "tr", "rev", "gunzip", "zcat", "gzip", "uudecode", "hexdump",
-    "od",
+    "base64", "base32", "base16", "basenc", "xxd", "openssl", "tr", "rev", "gunzip", "zcat", "gzip",
+    "uudecode", "hexdump", "od",
 ];
 
 /// The decoded text; `None` when it is not known.
@@ -54,8 +54,11 @@ fn base64(text: &str) -> Option<String> {
 }
 
 fn hex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    let bytes = digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |value, digit| value * 16 + digit).to_le_bytes()[0]);
+    let digits: Vec<u32> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let bytes = digits
+        .chunks_exact(2)
+        .map(|pair| pair.iter().fold(0, |value, digit| value * 16 + digit).to_le_bytes()[0]);
     String::from_utf8(bytes.collect()).ok()
 }
 

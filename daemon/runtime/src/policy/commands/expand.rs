@@ -11,6 +11,10 @@ const MAX_WORDS: usize = 512;
 const MAX_VALUE: usize = 100_000;
 
 /// One argument, as far as it is known before the run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one text, not the states of a machine"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Arg {
     /// Parts that are not known are [`UNKNOWN`], the parent's process id is [`PARENT`].
@@ -152,7 +156,8 @@ impl Walker<'_> {
                 Piece::Command { script, quoted } => {
                     let mut inner = scope.clone();
                     let output = self.substituted(script, &mut inner);
-                    let value = output.map_or_else(|| UNKNOWN.to_string(), |text| text.trim_end_matches('\n').to_owned());
+                    let value = output
+                        .map_or_else(|| UNKNOWN.to_string(), |text| text.trim_end_matches('\n').to_owned());
                     units.push(if *quoted { Unit::Fixed(value) } else { Unit::Value(value) });
                 }
                 Piece::Arithmetic(inner) => {
@@ -198,7 +203,8 @@ impl Walker<'_> {
         let home = self.tilde(&units);
         if !home.is_empty() {
             // The name behind the tilde belongs to it.
-            let rest = units.iter().position(|unit| !matches!(unit, Unit::Bare(c) if !matches!(c, '/' | ':')));
+            let rest =
+                units.iter().position(|unit| !matches!(unit, Unit::Bare(c) if !matches!(c, '/' | ':')));
             units.drain(..rest.unwrap_or(units.len()));
         }
         (home, units)
@@ -345,6 +351,10 @@ impl Walker<'_> {
             name => {
                 let value = scope.get(name).cloned().or_else(|| match name {
                     "HOME" => Some(Variable::One(self.home())),
+                    "USER" | "LOGNAME" => {
+                        let name = self.facts.user_home.file_name()?;
+                        Some(Variable::One(name.to_string_lossy().into_owned()))
+                    }
                     "PWD" => scope.cwd.clone().map(Variable::One),
                     "IFS" => Some(Variable::One(" \t\n".to_owned())),
                     "HERMES_HOME" => Some(Variable::One(self.hermes_home())),
@@ -352,7 +362,9 @@ impl Walker<'_> {
                 })?;
                 let Some(index) = &parameter.index else {
                     return Some(match value {
-                        Variable::Many(values) => Variable::One(values.into_iter().next().unwrap_or_default()),
+                        Variable::Many(values) => {
+                            Variable::One(values.into_iter().next().unwrap_or_default())
+                        }
                         one @ Variable::One(_) => one,
                     });
                 };
@@ -443,7 +455,8 @@ fn braces(units: Vec<Unit>) -> Vec<Vec<Unit>> {
 
 /// The first pair of braces that means alternatives: where it begins, where it ends, and what they are.
 fn first_braces(units: &[Unit]) -> Option<(usize, usize, Vec<Vec<Unit>>)> {
-    let starts = units.iter().enumerate().filter(|(_, unit)| matches!(unit, Unit::Bare('{'))).map(|(at, _)| at);
+    let starts =
+        units.iter().enumerate().filter(|(_, unit)| matches!(unit, Unit::Bare('{'))).map(|(at, _)| at);
     for start in starts {
         let mut depth = 0_usize;
         let mut parts: Vec<Vec<Unit>> = vec![Vec::new()];
@@ -480,18 +493,15 @@ fn range(units: &[Unit]) -> Option<Vec<Vec<Unit>>> {
     let text: String = units.iter().map(|unit| if let Unit::Bare(c) = unit { *c } else { ' ' }).collect();
     let (from, to) = text.split_once("..")?;
     let (to, _step) = to.split_once("..").unwrap_or((to, ""));
-    let words: Vec<String> = match (from.parse::<i64>(), to.parse::<i64>()) {
-        (Ok(from), Ok(to)) => {
-            let (low, high) = (from.min(to), from.max(to));
-            (low..=high).take(64).map(|number| number.to_string()).collect()
-        }
-        _ => {
-            let (mut from, mut to) = (from.chars(), to.chars());
-            let (Some(low), None, Some(high), None) = (from.next(), from.next(), to.next(), to.next()) else {
-                return None;
-            };
-            (low.min(high)..=low.max(high)).take(64).map(String::from).collect()
-        }
+    let words: Vec<String> = if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        let (low, high) = (from.min(to), from.max(to));
+        (low..=high).take(64).map(|number| number.to_string()).collect()
+    } else {
+        let (mut from, mut to) = (from.chars(), to.chars());
+        let (Some(low), None, Some(high), None) = (from.next(), from.next(), to.next(), to.next()) else {
+            return None;
+        };
+        (low.min(high)..=low.max(high)).take(64).map(String::from).collect()
     };
     Some(words.into_iter().map(|word| word.chars().map(Unit::Bare).collect()).collect())
 }

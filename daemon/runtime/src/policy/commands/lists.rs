@@ -42,7 +42,11 @@ impl Words {
 
     /// Whether an entry allows this command: exactly, or by a glob; ids of rules are the caller's.
     pub(in crate::policy) fn allowed_by(&self, allow: &[String]) -> bool {
-        !self.compound && allow.iter().map(|entry| entry.trim()).any(|entry| !entry.is_empty() && covers(entry, &self.whole))
+        !self.compound
+            && allow
+                .iter()
+                .map(|entry| entry.trim())
+                .any(|entry| !entry.is_empty() && covers(entry, &self.whole))
     }
 
     /// Whether the text is made of several commands.
@@ -79,7 +83,10 @@ mod tests {
         for (command, simples) in [
             ("git push", [["git", "push"].as_slice()].as_slice()),
             ("GIT PUSH origin", &[&["GIT", "PUSH", "origin"]]),
-            ("sudo /usr/bin/git push x", &[&["sudo", "/usr/bin/git", "push", "x"], &["/usr/bin/git", "push", "x"]]),
+            (
+                "sudo /usr/bin/git push x",
+                &[&["sudo", "/usr/bin/git", "push", "x"], &["/usr/bin/git", "push", "x"]],
+            ),
             ("ls && git push x", &[&["ls"], &["git", "push", "x"]]),
         ] {
             assert!(words(command, simples).denied_by(&deny).is_some(), "{command}");
@@ -92,7 +99,13 @@ mod tests {
         let allow = ["podman *".to_owned(), "make deploy".to_owned()];
         let allowed = |command: &str| words(command, &[]).allowed_by(&allow);
         assert!(allowed("podman run x") && allowed("make deploy"));
-        for command in ["podman run x; rm y", "podman run x | sh", "podman run $(x)", "podman run x > y", "make deploy x"] {
+        for command in [
+            "podman run x; rm y",
+            "podman run x | sh",
+            "podman run $(x)",
+            "podman run x > y",
+            "make deploy x",
+        ] {
             assert!(!allowed(command), "{command}");
         }
     }

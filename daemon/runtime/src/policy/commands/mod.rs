@@ -61,10 +61,16 @@ pub struct CommandFacts<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandVerdict {
     /// Never, whatever is approved or configured. `reason` is told to the model.
-    Blocked { rule: &'static str, reason: String },
+    Blocked {
+        rule: &'static str,
+        reason: String,
+    },
     /// A person must agree. `vague` when some finding rests on what only the run will know, so that an approval is
     /// good for once only.
-    Flagged { findings: Vec<Finding>, vague: bool },
+    Flagged {
+        findings: Vec<Finding>,
+        vague: bool,
+    },
     Clear,
 }
 

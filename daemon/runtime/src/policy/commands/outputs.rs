@@ -6,11 +6,20 @@ use super::simple::{Simple, Stdin};
 
 /// The output; `None` when it is not known.
 pub(super) fn of(simple: &Simple) -> Option<String> {
-    let texts = || simple.args.iter().map(|arg| if arg.unsure { format!("{MAYBE}{}", arg.text) } else { arg.text.clone() });
+    let texts = || {
+        simple
+            .args
+            .iter()
+            .map(|arg| if arg.unsure { format!("{MAYBE}{}", arg.text) } else { arg.text.clone() })
+    };
     let has_pattern = simple.args.iter().any(|arg| arg.glob);
     match simple.program.as_str() {
-        "" | ":" | "true" | "false" | "cd" | "export" | "set" | "unset" | "alias" | "shopt" | "sleep" | "mkdir" | "touch"
-        | "test" | "[" | "local" | "declare" | "read" | "exit" | "return" => Some(String::new()),
+        // `$(<file)`.
+        "" if matches!(simple.stdin, Stdin::File(_)) => None,
+        "" | ":" | "true" | "false" | "cd" | "export" | "set" | "unset" | "alias" | "shopt" | "sleep"
+        | "mkdir" | "touch" | "test" | "[" | "local" | "declare" | "read" | "exit" | "return" => {
+            Some(String::new())
+        }
         "echo" if !has_pattern => {
             let mut texts: Vec<String> = texts().collect();
             let mut escapes = false;
@@ -42,11 +51,17 @@ pub(super) fn of(simple: &Simple) -> Option<String> {
             }
             _ => None,
         },
+        // The shell's own children.
+        "jobs" if simple.has_arg(&["-p"]) => Some("%%\n".to_owned()),
         "pwd" => Some(simple.cwd.clone()? + "\n"),
         "mktemp" => Some(format!("/tmp/tmp.{UNKNOWN}\n")),
         "which" | "type" | "command" | "whereis" => {
-            let names: Vec<&str> =
-                simple.args.iter().map(|arg| arg.text.as_str()).filter(|text| !text.starts_with('-')).collect();
+            let names: Vec<&str> = simple
+                .args
+                .iter()
+                .map(|arg| arg.text.as_str())
+                .filter(|text| !text.starts_with('-'))
+                .collect();
             let asks = simple.program != "command" || simple.has_arg(&["-v", "-V"]);
             match names.as_slice() {
                 [name] if asks => Some(format!("{name}\n")),
@@ -62,7 +77,8 @@ pub(super) fn of(simple: &Simple) -> Option<String> {
 }
 
 fn is_echo_option(text: &str) -> bool {
-    text.strip_prefix('-').is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
+    text.strip_prefix('-')
+        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
 }
 
 fn printf(format: &str, args: &[String]) -> String {
@@ -79,7 +95,10 @@ fn printf(format: &str, args: &[String]) -> String {
                 continue;
             }
             out.push_str(&unescape(&std::mem::take(&mut plain)));
-            while chars.peek().is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | ' ' | '#' | '.' | '*')) {
+            while chars
+                .peek()
+                .is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | ' ' | '#' | '.' | '*'))
+            {
                 chars.next();
             }
             match chars.next() {

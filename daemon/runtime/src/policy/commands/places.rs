@@ -92,7 +92,9 @@ impl CommandFacts<'_> {
         if path.contains(UNKNOWN) {
             return path.to_owned();
         }
-        self.paths.resolve(Path::new(path)).map_or_else(|_| path.to_owned(), |to| to.to_string_lossy().into_owned())
+        self.paths
+            .resolve(Path::new(path))
+            .map_or_else(|_| path.to_owned(), |to| to.to_string_lossy().into_owned())
     }
 
     /// What writing to `arg` would mean; `None` for an ordinary file of the work.
@@ -110,8 +112,10 @@ impl CommandFacts<'_> {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
             return Some(WriteRisk::Network);
         }
-        if matches!(path.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/full")
-            || path.starts_with("/dev/fd/")
+        if matches!(
+            path.as_str(),
+            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/full"
+        ) || path.starts_with("/dev/fd/")
             || matches!(path.as_str(), "/proc/self/fd/1" | "/proc/self/fd/2")
         {
             return None;
@@ -126,7 +130,9 @@ impl CommandFacts<'_> {
             }
         } else {
             match self.paths.check_write(Path::new(&path)).map_err(|refusal| refusal.rule()) {
-                Err(PathRule::Guarded | PathRule::OwnPolicy | PathRule::Secret) => return Some(WriteRisk::Sensitive),
+                Err(PathRule::Guarded | PathRule::OwnPolicy | PathRule::Secret) => {
+                    return Some(WriteRisk::Sensitive);
+                }
                 Err(PathRule::System) => return Some(WriteRisk::System),
                 Err(PathRule::CrossProfile) => return Some(WriteRisk::Hermes),
                 Err(PathRule::SafeRoot) => return Some(WriteRisk::Outside),
@@ -139,12 +145,13 @@ impl CommandFacts<'_> {
         if SYSTEM.iter().any(|system| inside(&path, Path::new(system))) {
             return Some(WriteRisk::System);
         }
-        let free = [self.workspace, self.temp_dir, Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
+        let free =
+            [self.workspace, self.temp_dir, Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
         let is_free = |path: &str| free.iter().any(|folder| inside(path, folder));
         let resolves_free = is_free(&target)
-            || [self.workspace, self.temp_dir].iter().any(|folder| {
-                self.paths.resolve(folder).is_ok_and(|folder| inside(&target, &folder))
-            });
+            || [self.workspace, self.temp_dir]
+                .iter()
+                .any(|folder| self.paths.resolve(folder).is_ok_and(|folder| inside(&target, &folder)));
         (!resolves_free).then_some(WriteRisk::Outside)
     }
 
@@ -165,7 +172,8 @@ impl CommandFacts<'_> {
             });
             return in_a_home || text.rsplit('/').next().is_some_and(is_env_file);
         };
-        if is_process_secret(&path) {
+        // A disk read as a whole goes round every rule.
+        if is_process_secret(&path) || is_disk(&path) {
             return true;
         }
         if open {
@@ -196,7 +204,8 @@ impl CommandFacts<'_> {
     /// Whether a pattern could mean a protected place.
     fn could_be_protected(&self, pattern: &str) -> bool {
         let last = pattern.rsplit('/').next().unwrap_or_default();
-        let names = [".env", ".envrc", ".env.local", ".env.production", ".bashrc", ".zshrc", ".profile", ".netrc"];
+        let names =
+            [".env", ".envrc", ".env.local", ".env.production", ".bashrc", ".zshrc", ".profile", ".netrc"];
         if last.chars().any(|c| c != UNKNOWN)
             && names.iter().any(|name| globs::could_mean(&format!("/{last}"), &format!("/{name}"), false))
         {
@@ -257,8 +266,8 @@ impl CommandFacts<'_> {
 
 /// Folders that are never removed.
 const VITAL: [&str; 17] = [
-    "/home", "/root", "/etc", "/usr", "/var", "/bin", "/sbin", "/boot", "/lib", "/lib64", "/dev", "/proc", "/sys", "/opt",
-    "/Users", "/System", "/Library",
+    "/home", "/root", "/etc", "/usr", "/var", "/bin", "/sbin", "/boot", "/lib", "/lib64", "/dev", "/proc",
+    "/sys", "/opt", "/Users", "/System", "/Library",
 ];
 
 /// Folders of the operating system, besides those that the path rules know.
@@ -308,7 +317,8 @@ pub(super) fn is_process_secret(path: &str) -> bool {
 /// `.env`, `.env.local`; not the examples that projects ship.
 pub(super) fn is_env_file(name: &str) -> bool {
     let harmless = [".example", ".sample", ".template", ".dist", ".defaults", ".schema"];
-    (name == ".env" || name == ".envrc" || name.starts_with(".env.")) && !harmless.iter().any(|end| name.ends_with(end))
+    (name == ".env" || name == ".envrc" || name.starts_with(".env."))
+        && !harmless.iter().any(|end| name.ends_with(end))
 }
 
 /// Names that are sensitive to write wherever they stand.

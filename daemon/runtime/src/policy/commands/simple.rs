@@ -133,11 +133,15 @@ impl Options {
                 options.operands.extend(rest.cloned());
                 break;
             }
-            if arg.splits || text.starts_with(UNKNOWN) || text.strip_prefix('-').is_some_and(|t| t.contains(UNKNOWN)) {
+            if arg.splits
+                || text.starts_with(UNKNOWN)
+                || text.strip_prefix('-').is_some_and(|t| t.contains(UNKNOWN))
+            {
                 options.open = true;
             }
             if let Some(long) = text.strip_prefix("--") {
-                let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+                let (name, value) =
+                    long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
                 options.longs.push(name.to_owned());
                 if let Some(value) = value {
                     options.values.push((name.to_owned(), Arg { text: value.to_owned(), ..arg.clone() }));
@@ -174,7 +178,8 @@ impl Options {
     }
 
     pub(super) fn has_long(&self, long: &str) -> bool {
-        !long.is_empty() && self.longs.iter().any(|given| !given.is_empty() && long.starts_with(given.as_str()))
+        !long.is_empty()
+            && self.longs.iter().any(|given| !given.is_empty() && long.starts_with(given.as_str()))
     }
 
     pub(super) fn value(&self, names: &[&str]) -> Option<&Arg> {

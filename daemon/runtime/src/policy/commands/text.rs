@@ -17,7 +17,10 @@ pub(super) fn readings(command: &str, report: &mut Report) -> Vec<String> {
         report.unreadable("syntax.limits", "is longer than 128000 characters");
         return Vec::new();
     }
-    let longest = command.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|')).map(str::len).max();
+    let longest = command
+        .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|'))
+        .map(str::len)
+        .max();
     if longest.unwrap_or(0) > MAX_WORD {
         report.ask("syntax.limits", "contains a word of more than 4096 characters", command);
     }
@@ -25,7 +28,11 @@ pub(super) fn readings(command: &str, report: &mut Report) -> Vec<String> {
     let plain: String = command.chars().filter(|c| !matches!(c, '\0' | '\u{1}' | '\u{2}')).collect();
     if let Some(hidden) = first_hidden(command) {
         let code = u32::from(hidden);
-        report.ask("text.hidden", format!("contains a character that cannot be seen (U+{code:04X})"), command);
+        report.ask(
+            "text.hidden",
+            format!("contains a character that cannot be seen (U+{code:04X})"),
+            command,
+        );
     }
     let mut readings = vec![plain.clone()];
     let mut add = |text: String| {
@@ -62,9 +69,23 @@ fn is_hidden(c: char, before: Option<char>) -> bool {
         '\t' | '\n' => false,
         '\r' => false,
         '\u{200d}' => before.is_none_or(|before| before.is_ascii() || before.is_alphanumeric()),
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-        | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'
+        | '\u{200c}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{3164}'
+        | '\u{ffa0}' => true,
         c => c.is_control(),
     }
 }

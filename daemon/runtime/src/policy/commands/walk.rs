@@ -1,8 +1,10 @@
 //! Walks through a text as a shell would, without running anything, and hands every command to the rules.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::expand::Arg;
+use super::places::absolute;
 use super::report::Report;
 use super::scope::{MAYBE, Scope, UNKNOWN, Variable};
 use super::simple::{Redirection, Simple, Stdin};
@@ -17,6 +19,12 @@ const MAX_TEXTS: usize = 12;
 const MAX_CALLS: usize = 12;
 /// Values of a `for` that are tried one by one.
 const MAX_VALUES: usize = 32;
+
+/// Whether a file's first line leaves it to a shell.
+fn is_shell_script(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    !first.starts_with("#!") || first.trim_end().split(['/', ' ']).any(inner::is_shell)
+}
 
 /// What surrounds a command.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +43,8 @@ pub(super) struct Walker<'a> {
     steps: usize,
     texts: usize,
     calls: Vec<String>,
+    /// Files that the text writes itself, where it is known what.
+    written: BTreeMap<String, String>,
 }
 
 /// What a command prints, when that is known: parts may be [`UNKNOWN`].
@@ -42,7 +52,14 @@ pub(super) type Output = Option<String>;
 
 impl<'a> Walker<'a> {
     pub(super) fn new(facts: &'a CommandFacts<'a>) -> Self {
-        Self { facts, report: Report::default(), steps: 0, texts: 0, calls: Vec::new() }
+        Self {
+            facts,
+            report: Report::default(),
+            steps: 0,
+            texts: 0,
+            calls: Vec::new(),
+            written: BTreeMap::new(),
+        }
     }
 
     pub(super) fn home(&self) -> String {
@@ -65,7 +82,9 @@ impl<'a> Walker<'a> {
                 let what = match error {
                     syntax::Unreadable::Open(open) => format!("opens `{open}` and never closes it"),
                     syntax::Unreadable::Unexpected(c) => {
-                        format!("has {c:?} where the shell's grammar, as far as it is known here, allows none")
+                        format!(
+                            "has {c:?} where the shell's grammar, as far as it is known here, allows none"
+                        )
                     }
                     syntax::Unreadable::Deep => "is nested too deeply".to_owned(),
                 };
@@ -75,7 +94,11 @@ impl<'a> Walker<'a> {
         };
         if let Some(head) = syntax::disagrees(text, &reading.heads) {
             let shape = text.to_owned();
-            self.report.ask("syntax.disputed", format!("can be read in two ways (`{head}` may be a command)"), shape);
+            self.report.ask(
+                "syntax.disputed",
+                format!("can be read in two ways (`{head}` may be a command)"),
+                shape,
+            );
         }
         self.texts += 1;
         let output = self.script(&reading.script, scope, around);
@@ -157,17 +180,28 @@ impl<'a> Walker<'a> {
             match redirect.operator {
                 Operator::Here => around.stdin = Stdin::Text(target.text.clone()),
                 Operator::Read | Operator::ReadWrite if target.process => {
-                    around.stdin = Stdin::Pipe(self.report.simples.last().map(|s| s.program.clone()).into_iter().collect());
+                    around.stdin = Stdin::Pipe(
+                        self.report.simples.last().map(|s| s.program.clone()).into_iter().collect(),
+                    );
                 }
                 Operator::Read | Operator::ReadWrite => around.stdin = Stdin::File(target.clone()),
                 _ => {}
             }
             redirects.push(Redirection { operator: redirect.operator, target });
         }
-        let writes = redirects.iter().any(|redirect| {
-            matches!(redirect.operator, Operator::Write | Operator::Append | Operator::ReadWrite)
-                && !redirect.target.text.starts_with("/dev/std")
-        });
+        let written: Vec<(String, bool)> = redirects
+            .iter()
+            .filter(|redirect| {
+                matches!(redirect.operator, Operator::Write | Operator::Append | Operator::ReadWrite)
+            })
+            .filter(|redirect| !redirect.target.text.starts_with("/dev/std"))
+            .filter_map(|redirect| {
+                Some((
+                    absolute(&redirect.target.text, scope.cwd.as_deref())?,
+                    redirect.operator == Operator::Append,
+                ))
+            })
+            .collect();
         let output = match &command.kind {
             Kind::Simple { assigns, words } => self.simple(assigns, words, redirects, scope, &around),
             kind => {
@@ -178,7 +212,21 @@ impl<'a> Walker<'a> {
                 self.compound(kind, scope, &around)
             }
         };
-        if writes { Some(String::new()) } else { output }
+        if written.is_empty() {
+            return output;
+        }
+        for (path, append) in written {
+            match &output {
+                Some(text) if append => self.written.entry(path).or_default().push_str(text),
+                Some(text) => {
+                    self.written.insert(path, text.clone());
+                }
+                None => {
+                    self.written.remove(&path);
+                }
+            }
+        }
+        Some(String::new())
     }
 
     fn compound(&mut self, kind: &Kind, scope: &mut Scope, around: &Surroundings) -> Output {
@@ -251,7 +299,9 @@ impl<'a> Walker<'a> {
             Kind::Test { words } => {
                 for word in words {
                     self.expand_one(word, scope);
-                    if word.pieces.iter().any(|piece| matches!(piece, Piece::Arithmetic(_))) || word.source.is_empty() {
+                    if word.pieces.iter().any(|piece| matches!(piece, Piece::Arithmetic(_)))
+                        || word.source.is_empty()
+                    {
                         self.arithmetic(&word.pieces, scope);
                     }
                 }
@@ -324,7 +374,8 @@ impl<'a> Walker<'a> {
                 for word in words {
                     values.extend(self.expand(word, scope));
                 }
-                let shown = Arg::known(&values.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "));
+                let shown =
+                    Arg::known(&values.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "));
                 let open = values.iter().any(|arg| arg.splits);
                 let texts = values.into_iter().map(|arg| arg.text).collect();
                 (if open { Variable::One(UNKNOWN.to_string()) } else { Variable::Many(texts) }, shown)
@@ -406,6 +457,9 @@ impl<'a> Walker<'a> {
         let name = simple.called.literal()?;
         let body = Rc::clone(scope.functions.get(name)?);
         if self.calls.len() >= MAX_CALLS || self.calls.iter().any(|call| call == name) {
+            if around.background {
+                self.report.block("block.fork_bomb", "starts itself again and again (a fork bomb)");
+            }
             return Some(None);
         }
         let open = simple.args.iter().any(|arg| arg.splits);
@@ -426,7 +480,16 @@ impl<'a> Walker<'a> {
             return None;
         }
         let output = outputs::of(&simple);
-        let inner = inner::of(&simple, self.facts);
+        let inner = inner::of(&simple);
+        if let Some(text) = inner::script(&simple)
+            .and_then(|script| absolute(&script, simple.cwd.as_deref()))
+            .and_then(|path| self.written.remove(&path))
+            .filter(|text| is_shell_script(text) && syntax::read(text).is_ok())
+        {
+            // What the text has just written is known, and is read as the shell will read it.
+            let around = Surroundings { via: simple.via.clone(), ..Surroundings::default() };
+            self.text(&text, &mut scope.clone(), &around);
+        }
         let simple = self.judge(simple);
         builtins::apply(self, &simple, scope);
         let mut printed = None;
@@ -438,13 +501,15 @@ impl<'a> Walker<'a> {
 
     fn inner(&mut self, inner: inner::Inner, outer: &Simple, scope: &mut Scope) -> Output {
         match inner {
-            inner::Inner::Command { words, stdin, cwd } => {
+            inner::Inner::Command { words, stdin, folder } => {
                 let mut simple = outer.running(&words);
                 if let Some(stdin) = stdin {
                     simple.stdin = stdin;
                 }
-                if let Some(cwd) = cwd {
-                    simple.cwd = cwd;
+                match folder {
+                    inner::Folder::Same => {}
+                    inner::Folder::Unknown => simple.cwd = None,
+                    inner::Folder::At(folder) => simple.cwd = absolute(&folder, outer.cwd.as_deref()),
                 }
                 // Functions are not seen by programs; `command`, `eval` and `builtin` are no programs.
                 self.run(simple, scope)
@@ -462,6 +527,9 @@ impl<'a> Walker<'a> {
                 };
                 around.via.push(outer.program.clone());
                 if here {
+                    for (name, value) in &outer.assigns {
+                        scope.set(name, Variable::One(value.text.clone()));
+                    }
                     return self.text(&text, scope, &around);
                 }
                 let mut apart = scope.clone();
@@ -473,6 +541,9 @@ impl<'a> Walker<'a> {
                 }
                 apart.positional = positional.map(Iterator::collect);
                 apart.aliases.clear();
+                for (name, value) in &outer.assigns {
+                    apart.set(name, Variable::One(value.text.clone()));
+                }
                 self.text(&text, &mut apart, &around)
             }
         }

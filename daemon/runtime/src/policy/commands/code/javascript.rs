@@ -4,24 +4,108 @@ use super::tokens::{Style, Token, tokens};
 
 /// Names that may stand alone.
 const NAMES: &[&str] = &[
-    "console", "JSON", "Math", "Object", "Array", "Date", "Number", "String", "Boolean", "parseInt", "parseFloat", "isNaN", "Set",
-    "Map", "BigInt", "RegExp", "Intl", "encodeURIComponent", "decodeURIComponent", "encodeURI", "decodeURI", "process", "require",
-    "const", "let", "var", "of", "in", "for", "if", "else", "return", "new", "typeof", "true", "false", "null", "undefined",
-    "NaN", "Infinity", "while", "break", "continue", "function", "x", "a", "b", "c", "i", "j", "k", "n", "v", "p", "d", "s", "r",
-    "e", "acc", "key", "value", "item", "pkg",
+    "console",
+    "JSON",
+    "Math",
+    "Object",
+    "Array",
+    "Date",
+    "Number",
+    "String",
+    "Boolean",
+    "parseInt",
+    "parseFloat",
+    "isNaN",
+    "Set",
+    "Map",
+    "BigInt",
+    "RegExp",
+    "Intl",
+    "encodeURIComponent",
+    "decodeURIComponent",
+    "encodeURI",
+    "decodeURI",
+    "process",
+    "require",
+    "const",
+    "let",
+    "var",
+    "of",
+    "in",
+    "for",
+    "if",
+    "else",
+    "return",
+    "new",
+    "typeof",
+    "true",
+    "false",
+    "null",
+    "undefined",
+    "NaN",
+    "Infinity",
+    "while",
+    "break",
+    "continue",
+    "function",
+    "x",
+    "a",
+    "b",
+    "c",
+    "i",
+    "j",
+    "k",
+    "n",
+    "v",
+    "p",
+    "d",
+    "s",
+    "r",
+    "e",
+    "acc",
+    "key",
+    "value",
+    "item",
+    "pkg",
 ];
 
 /// What `process` may be asked.
-const PROCESS: &[&str] =
-    &["version", "versions", "argv", "cwd", "platform", "arch", "env", "uptime", "memoryUsage", "hrtime", "pid", "execPath", "release"];
+const PROCESS: &[&str] = &[
+    "version",
+    "versions",
+    "argv",
+    "cwd",
+    "platform",
+    "arch",
+    "env",
+    "uptime",
+    "memoryUsage",
+    "hrtime",
+    "pid",
+    "execPath",
+    "release",
+];
 
 /// Modules that only compute.
 const MODULES: &[&str] = &["path", "os", "url", "util", "node:path", "node:os", "node:url", "node:util"];
 
 /// Properties that lead from a value to code.
 const REFUSED: &[&str] = &[
-    "constructor", "__proto__", "prototype", "mainModule", "binding", "dlopen", "kill", "_load", "call", "apply", "bind",
-    "__defineGetter__", "__lookupGetter__", "createRequire", "setPriority",
+    "constructor",
+    "__proto__",
+    "prototype",
+    "mainModule",
+    "binding",
+    "dlopen",
+    "kill",
+    "_load",
+    "call",
+    "apply",
+    "bind",
+    "__defineGetter__",
+    "__lookupGetter__",
+    "createRequire",
+    "setPriority",
 ];
 
 pub(super) fn is_harmless(code: &str) -> bool {
@@ -43,7 +127,8 @@ fn check(code: &str) -> Option<()> {
             Token::Name(name) => {
                 let property = before.is_some_and(|before| before.is('.'));
                 // `{ name: value }`.
-                let key = before.is_some_and(|before| before.is('{') || before.is(',')) && next.is_some_and(|next| next.is(':'));
+                let key = before.is_some_and(|before| before.is('{') || before.is(','))
+                    && next.is_some_and(|next| next.is(':'));
                 if REFUSED.contains(&name.as_str()) {
                     return None;
                 }
@@ -55,14 +140,19 @@ fn check(code: &str) -> Option<()> {
                 }
                 match name.as_str() {
                     "process" => {
-                        let asked = next.filter(|next| next.is('.')).and_then(|_| tokens.get(place + 2)?.name())?;
+                        let asked =
+                            next.filter(|next| next.is('.')).and_then(|_| tokens.get(place + 2)?.name())?;
                         PROCESS.contains(&asked).then_some(())?;
                     }
                     "require" => {
-                        let [Token::Sign('('), Token::Text { content, .. }, Token::Sign(')'), ..] = tokens.get(place + 1..)? else {
+                        let [Token::Sign('('), Token::Text { content, .. }, Token::Sign(')'), ..] =
+                            tokens.get(place + 1..)?
+                        else {
                             return None;
                         };
-                        let data = content.ends_with(".json") && !content.contains('\\') && !content.contains(".hermes");
+                        let data = content.rsplit('.').next() == Some("json")
+                            && !content.contains('\\')
+                            && !content.contains(".hermes");
                         (data || MODULES.contains(&content.as_str())).then_some(())?;
                     }
                     "function" => return None,
@@ -71,7 +161,8 @@ fn check(code: &str) -> Option<()> {
             }
             // `value["name"]`: a property that is computed, unless it is a number.
             Token::Sign('[') => {
-                let of_value = matches!(before, Some(Token::Name(_) | Token::Text { .. } | Token::Sign(')' | ']')));
+                let of_value =
+                    matches!(before, Some(Token::Name(_) | Token::Text { .. } | Token::Sign(')' | ']')));
                 if of_value && !matches!(next, Some(Token::Number)) {
                     return None;
                 }

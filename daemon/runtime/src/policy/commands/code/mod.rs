@@ -16,7 +16,7 @@ pub(super) enum Language {
     Perl,
     Ruby,
     Php,
-    /// Lua, R, Julia, AppleScript …: never recognised.
+    /// Lua, R, Julia, and others: never recognised.
     Other,
 }
 

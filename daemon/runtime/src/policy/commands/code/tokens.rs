@@ -5,7 +5,10 @@
 pub(super) enum Token {
     Name(String),
     /// A string's content, escapes as written, and the letters before its quote.
-    Text { content: String, prefix: String },
+    Text {
+        content: String,
+        prefix: String,
+    },
     Number,
     Sign(char),
 }
@@ -62,7 +65,8 @@ pub(super) fn tokens(code: &str, style: Style) -> Option<Vec<Token>> {
             if !name.is_ascii() {
                 return None;
             }
-            let is_prefix = style == Style::Python && name.len() <= 2 && matches!(at(place), Some('"' | '\''));
+            let is_prefix =
+                style == Style::Python && name.len() <= 2 && matches!(at(place), Some('"' | '\''));
             if is_prefix {
                 let (content, end) = text(&chars, place, style)?;
                 tokens.push(Token::Text { content, prefix: name.to_lowercase() });
@@ -95,7 +99,9 @@ pub(super) fn tokens(code: &str, style: Style) -> Option<Vec<Token>> {
 /// The string that begins at `start`, and where it ends.
 fn text(chars: &[char], start: usize, style: Style) -> Option<(String, usize)> {
     let quote = *chars.get(start)?;
-    let triple = style == Style::Python && chars.get(start + 1) == Some(&quote) && chars.get(start + 2) == Some(&quote);
+    let triple = style == Style::Python
+        && chars.get(start + 1) == Some(&quote)
+        && chars.get(start + 2) == Some(&quote);
     let mut place = start + if triple { 3 } else { 1 };
     let mut content = String::new();
     loop {

@@ -12,10 +12,32 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
         "shred" | "wipe" => report.ask("delete.shred", "destroys files beyond recovery", shape_exact(simple)),
         "rmdir" if windows => report.ask("delete.windows", "deletes folders", shape_exact(simple)),
         "find" | "gfind" | "bfs" if simple.has_arg(&["-delete"]) => {
+            let narrowed = simple.args.iter().any(|arg| {
+                arg.text.starts_with('-')
+                    && !matches!(
+                        arg.text.as_str(),
+                        "-delete" | "-depth" | "-maxdepth" | "-mindepth" | "-xdev" | "-print"
+                    )
+            });
+            let start = simple.args.iter().find(|arg| !arg.text.starts_with('-'));
+            if !narrowed && start.is_some_and(|start| facts.is_vital(start, simple.cwd.as_deref()).is_some())
+            {
+                return report
+                    .block("block.system_dirs", "deletes a folder of the operating system, or a home");
+            }
             report.ask("delete.find", "deletes every file that a search finds", shape_exact(simple));
         }
-        "rsync" if simple.args.iter().any(|arg| arg.text.starts_with("--del") || arg.text == "--remove-source-files") => {
-            report.ask("delete.rsync", "deletes files that are missing on the other side", shape_exact(simple));
+        "rsync"
+            if simple
+                .args
+                .iter()
+                .any(|arg| arg.text.starts_with("--del") || arg.text == "--remove-source-files") =>
+        {
+            report.ask(
+                "delete.rsync",
+                "deletes files that are missing on the other side",
+                shape_exact(simple),
+            );
         }
         "fd" | "fdfind" => {}
         program => {
@@ -32,27 +54,44 @@ fn remove(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     let options = simple.options("", &["interactive"]);
     let cwd = simple.cwd.as_deref();
     // `--no-preserve-root` names its purpose.
-    let recursive = options.has("rR", "recursive") || options.longs.iter().any(|long| long.starts_with("no-p"));
+    let recursive =
+        options.has("rR", "recursive") || options.longs.iter().any(|long| long.starts_with("no-p"));
     if recursive {
         for operand in &options.operands {
             match facts.is_vital(operand, cwd) {
                 Some("root") => return report.block("block.root_wipe", "deletes the whole file system"),
                 Some("home") => return report.block("block.home", "deletes the user's home folder"),
-                Some(_) => return report.block("block.system_dirs", "deletes a folder of the operating system"),
+                Some(_) => {
+                    return report.block("block.system_dirs", "deletes a folder of the operating system");
+                }
                 None => {}
             }
         }
         let shown = shown(simple);
-        return report.ask("delete.recursive", format!("deletes folders with all they contain ({shown})"), shape(simple, &options));
+        return report.ask(
+            "delete.recursive",
+            format!("deletes folders with all they contain ({shown})"),
+            shape(simple, &options),
+        );
     }
     if is_own_check(simple, facts) {
         return;
     }
     let unknown = options.open
-        || options.operands.iter().any(|operand| operand.splits || operand.is_blank() || operand.text.starts_with('\0'));
-    let collected = simple.via.last().is_some_and(|outer| matches!(outer.as_str(), "xargs" | "parallel" | "find" | "fd" | "fdfind"));
+        || options
+            .operands
+            .iter()
+            .any(|operand| operand.splits || operand.is_blank() || operand.text.starts_with('\0'));
+    let collected = simple
+        .via
+        .last()
+        .is_some_and(|outer| matches!(outer.as_str(), "xargs" | "parallel" | "find" | "fd" | "fdfind"));
     if unknown || collected {
-        return report.ask("delete.unknown", "deletes files that are not known before the run", shape_exact(simple));
+        return report.ask(
+            "delete.unknown",
+            "deletes files that are not known before the run",
+            shape_exact(simple),
+        );
     }
     let outside = options.operands.iter().find(|operand| {
         operand.text.starts_with('/')
@@ -61,14 +100,19 @@ fn remove(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             || operand.text.contains(".git/")
     });
     if let Some(operand) = outside {
-        let what = format!("deletes {}, by an absolute path or outside the working directory", operand.shown());
+        let what =
+            format!("deletes {}, by an absolute path or outside the working directory", operand.shown());
         report.ask("delete.absolute", what, shape(simple, &options));
     }
 }
 
 fn shown(simple: &Simple) -> String {
-    let operands: Vec<String> =
-        simple.args.iter().filter(|arg| !arg.text.starts_with('-')).map(super::super::expand::Arg::shown).collect();
+    let operands: Vec<String> = simple
+        .args
+        .iter()
+        .filter(|arg| !arg.text.starts_with('-'))
+        .map(super::super::expand::Arg::shown)
+        .collect();
     operands.join(", ")
 }
 

@@ -19,17 +19,16 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         return report.block("block.format", "formats or erases a disk");
     }
     match program {
-        "parted" | "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "cfdisk" => {
-            if !simple.has_arg(&SHOWS) {
-                report.block("block.format", "changes the partitions of a disk");
-            }
+        "parted" | "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "cfdisk" if !simple.has_arg(&SHOWS) => {
+            report.block("block.format", "changes the partitions of a disk");
         }
         "diskutil" if simple.args.first().is_some_and(|arg| arg.text.to_lowercase().starts_with("erase")) => {
             report.block("block.format", "erases a disk");
         }
-        "mount" | "losetup" if simple.args.is_empty() || simple.has_arg(&["-l", "-a", "--list", "--help"]) => {}
-        "cryptsetup" | "lvremove" | "vgremove" | "pvremove" | "zpool" | "zfs" | "mdadm" | "losetup" | "mount" | "umount"
-        | "swapoff" => {
+        "mount" | "losetup"
+            if simple.args.is_empty() || simple.has_arg(&["-l", "-a", "--list", "--help"]) => {}
+        "cryptsetup" | "lvremove" | "vgremove" | "pvremove" | "zpool" | "zfs" | "mdadm" | "losetup"
+        | "mount" | "umount" | "swapoff" => {
             report.ask("disk.manage", "changes disks or file systems", shape_exact(simple));
         }
         "dd" => {
@@ -39,10 +38,8 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                 report.ask("disk.dd", "copies raw data with dd", shape_exact(simple));
             }
         }
-        "cp" | "cat" | "tee" | "shred" => {
-            if simple.is(&["shred"]) && simple.args.iter().any(|arg| is_disk(&arg.text)) {
-                report.block("block.raw_disk", "overwrites a disk as a whole");
-            }
+        "shred" if simple.args.iter().any(|arg| is_disk(&arg.text)) => {
+            report.block("block.raw_disk", "overwrites a disk as a whole");
         }
         _ => {}
     }

@@ -1,6 +1,7 @@
 //! Variables that make other programs run something, or hide who a process belongs to.
 
 use super::super::CommandFacts;
+use super::super::expand::Arg;
 use super::super::places::absolute;
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
@@ -46,14 +47,39 @@ const LOADED: [&str; 32] = [
 
 /// Names whose value is a program that is started; these values only show text or do nothing.
 const STARTED: [&str; 12] = [
-    "PAGER", "MANPAGER", "GIT_PAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "BROWSER", "SYSTEMD_PAGER",
-    "FCEDIT", "AWS_PAGER", "GH_PAGER",
+    "PAGER",
+    "MANPAGER",
+    "GIT_PAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "BROWSER",
+    "SYSTEMD_PAGER",
+    "FCEDIT",
+    "AWS_PAGER",
+    "GH_PAGER",
 ];
-const SHOWING: [&str; 14] =
-    ["", "cat", "less", "more", "true", ":", "head", "vi", "vim", "nvim", "nano", "emacs", "/bin/cat", "/bin/true"];
+const SHOWING: [&str; 14] = [
+    "",
+    "cat",
+    "less",
+    "more",
+    "true",
+    ":",
+    "head",
+    "vi",
+    "vim",
+    "nvim",
+    "nano",
+    "emacs",
+    "/bin/cat",
+    "/bin/true",
+];
 
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
-    let in_words = simple.is(&["env", "export", "declare", "typeset", "readonly", "local", "sudo", "doas", "setenv", "set"]);
+    let in_words = simple
+        .is(&["env", "export", "declare", "typeset", "readonly", "local", "sudo", "doas", "setenv", "set"]);
     let words = simple.args.iter().filter(|_| in_words).filter_map(|arg| arg.text.split_once('='));
     let assigns = simple.assigns.iter().map(|(name, value)| (name.as_str(), value.text.as_str()));
     for (name, value) in assigns.chain(words) {
@@ -71,14 +97,20 @@ fn assigned(name: &str, value: &str, simple: &Simple, facts: &CommandFacts<'_>, 
         && ["--require", "-r ", "--import", "--loader", "--experimental-loader", "--eval", "--inspect"]
             .iter()
             .any(|option| value.contains(option));
-    let counted = name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_") || name.starts_with("BASH_FUNC_");
+    let counted = name.starts_with("GIT_CONFIG_KEY_")
+        || name.starts_with("GIT_CONFIG_VALUE_")
+        || name.starts_with("BASH_FUNC_");
     let started = STARTED.contains(&name) && !SHOWING.contains(&value);
     let ssh = matches!(name, "GIT_SSH" | "GIT_SSH_COMMAND" | "RSYNC_RSH" | "CVS_RSH") && !is_plain_ssh(value);
     let wrapper = name.ends_with("_WRAPPER") && name.starts_with("RUSTC") && !matches!(value, "" | "sccache");
     let path = name == "PATH" && leads_elsewhere(value, simple, facts);
     if (LOADED.contains(&name) && !value.is_empty()) || node || counted || started || ssh || wrapper || path {
         let shape = format!("{name}={value} {}", shape_exact(simple));
-        report.ask("environment.loaded", format!("sets {name}, by which other programs load or run something"), shape);
+        report.ask(
+            "environment.loaded",
+            format!("sets {name}, by which other programs load or run something"),
+            shape,
+        );
     }
 }
 
@@ -103,7 +135,8 @@ fn hides(simple: &Simple, report: &mut Report) {
     let names_mark = simple.args.iter().any(|arg| arg.text.contains(TOOL_MARK));
     let clears = match simple.program.as_str() {
         "env" => {
-            let options = simple.args.iter().take_while(|arg| arg.text.starts_with('-') || arg.text.contains('='));
+            let options =
+                simple.args.iter().take_while(|arg| arg.text.starts_with('-') || arg.text.contains('='));
             options.clone().any(|arg| {
                 let text = arg.text.as_str();
                 text == "-"
@@ -119,7 +152,7 @@ fn hides(simple: &Simple, report: &mut Report) {
                     unset.is_some_and(|name| name.starts_with("HERMES_") || name.contains(UNKNOWN))
                 })
         }
-        "unset" => names_mark || simple.args.iter().any(|arg| arg.has_unknown()),
+        "unset" => names_mark || simple.args.iter().any(Arg::has_unknown),
         "export" | "declare" | "typeset" => {
             names_mark && simple.args.iter().any(|arg| matches!(arg.text.as_str(), "-n" | "+x" | "-fn"))
         }
@@ -127,6 +160,10 @@ fn hides(simple: &Simple, report: &mut Report) {
         _ => false,
     };
     if clears {
-        report.ask("own.mark", "takes off the mark by which the agent's processes are known", shape_exact(simple));
+        report.ask(
+            "own.mark",
+            "takes off the mark by which the agent's processes are known",
+            shape_exact(simple),
+        );
     }
 }

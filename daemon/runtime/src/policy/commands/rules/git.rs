@@ -8,10 +8,35 @@ use super::shape_exact;
 
 /// Settings that change looks or names, and run nothing.
 const HARMLESS_KEYS: [&str; 29] = [
-    "user.name", "user.email", "color.", "core.quotepath", "core.autocrlf", "core.eol", "core.filemode", "core.ignorecase",
-    "core.longpaths", "core.abbrev", "core.symlinks", "advice.", "init.defaultbranch", "commit.gpgsign", "tag.gpgsign",
-    "safe.directory", "gc.", "push.default", "push.autosetupremote", "pull.", "merge.conflictstyle", "merge.renamelimit",
-    "diff.algorithm", "diff.renames", "log.", "protocol.version", "fetch.", "rerere.", "branch.",
+    "user.name",
+    "user.email",
+    "color.",
+    "core.quotepath",
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.longpaths",
+    "core.abbrev",
+    "core.symlinks",
+    "advice.",
+    "init.defaultbranch",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "safe.directory",
+    "gc.",
+    "push.default",
+    "push.autosetupremote",
+    "pull.",
+    "merge.conflictstyle",
+    "merge.renamelimit",
+    "diff.algorithm",
+    "diff.renames",
+    "log.",
+    "protocol.version",
+    "fetch.",
+    "rerere.",
+    "branch.",
 ];
 
 pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
@@ -26,7 +51,9 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                 setting(behind.first().map_or("", |arg| arg.text.as_str()), simple, report);
                 rest = behind.get(1..).unwrap_or_default();
             }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => rest = behind.get(1..).unwrap_or_default(),
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
+                rest = behind.get(1..).unwrap_or_default();
+            }
             _ if text.starts_with("--exec-path=") => {
                 report.ask("git.runs", "makes git run programs from another folder", shape_exact(simple));
                 rest = behind;
@@ -40,7 +67,8 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         }
     }
     let Some((sub, args)) = rest.split_first() else { return };
-    let with_values = if matches!(sub.text.as_str(), "push" | "clean" | "branch" | "reset") { "o" } else { "mFtCSuXsob" };
+    let with_values =
+        if matches!(sub.text.as_str(), "push" | "clean" | "branch" | "reset") { "o" } else { "mFtCSuXsob" };
     let options = Options::read(args, with_values, &["message", "file", "author", "date"]);
     let mut ask = |rule, what: &str| report.ask(rule, what, shape_exact(simple));
     let any = |wanted: &[&str]| args.iter().any(|arg| wanted.contains(&arg.text.as_str()));
@@ -52,9 +80,14 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         "push" => {
             let lease = beginning("--force-with-lease") || beginning("--force-if-includes");
             let force = options.shorts.contains(&'f')
-                || options.longs.iter().any(|long| long.len() > 2 && "force".starts_with(long.as_str()) || long == "mirror")
+                || options
+                    .longs
+                    .iter()
+                    .any(|long| long.len() > 2 && "force".starts_with(long.as_str()) || long == "mirror")
                 || args.iter().any(|arg| arg.text.starts_with('+'));
-            let deletes = options.has("d", "") || any(&["--delete", "--prune"]) || args.iter().any(|arg| arg.text.starts_with(':') && arg.text.len() > 1);
+            let deletes = options.has("d", "")
+                || any(&["--delete", "--prune"])
+                || args.iter().any(|arg| arg.text.starts_with(':') && arg.text.len() > 1);
             if force {
                 ask("git.force_push", "overwrites what others see on the remote");
             } else if lease {
@@ -81,25 +114,45 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             }
         }
         "stash" if any(&["clear", "drop"]) => ask("git.destroy", "throws away stashed work"),
-        "reflog" if any(&["expire", "delete"]) => ask("git.destroy", "throws away the way back to old states"),
+        "reflog" if any(&["expire", "delete"]) => {
+            ask("git.destroy", "throws away the way back to old states");
+        }
         "update-ref" if any(&["-d", "--delete"]) => ask("git.destroy", "deletes a name of a state"),
         "filter-branch" | "filter-repo" => ask("git.rewrite", "rewrites the whole history"),
-        "checkout" | "switch" | "restore" | "checkout-index" => {
-            if options.shorts.contains(&'f') || any(&["--force", "--discard-changes"]) {
-                ask("git.checkout_force", "throws away changes that are not committed");
-            }
+        "checkout" | "switch" | "restore" | "checkout-index"
+            if options.shorts.contains(&'f') || any(&["--force", "--discard-changes"]) =>
+        {
+            ask("git.checkout_force", "throws away changes that are not committed");
         }
         "config" => {
             let key = options.operand(0);
-            let writes = options.operands.len() > 1 || any(&["--add", "--replace-all", "--unset", "--unset-all", "--edit", "-e", "--rename-section", "--remove-section"]);
+            let writes = options.operands.len() > 1
+                || any(&[
+                    "--add",
+                    "--replace-all",
+                    "--unset",
+                    "--unset-all",
+                    "--edit",
+                    "-e",
+                    "--rename-section",
+                    "--remove-section",
+                ]);
             let key = if matches!(key, "set" | "unset" | "edit") { options.operand(1) } else { key };
             let reads = any(&["--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list"]);
             if writes && !reads {
-                setting(&format!("{key}={}", options.operands.last().map_or("", |arg| arg.text.as_str())), simple, report);
+                setting(
+                    &format!("{key}={}", options.operands.last().map_or("", |arg| arg.text.as_str())),
+                    simple,
+                    report,
+                );
             }
         }
         "clone" | "fetch" | "pull" | "ls-remote" | "remote" | "submodule" | "archive" => {
-            let transport = args.iter().any(|arg| arg.text.starts_with("ext::") || arg.text.starts_with("--upload-pack") || arg.text.starts_with("--exec"));
+            let transport = args.iter().any(|arg| {
+                arg.text.starts_with("ext::")
+                    || arg.text.starts_with("--upload-pack")
+                    || arg.text.starts_with("--exec")
+            });
             let short = sub.text == "clone" && options.shorts.contains(&'u');
             if transport || short {
                 ask("git.runs", "makes git run a program of the caller's choice");
@@ -115,12 +168,19 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                 setting(args.get(at + 1).map_or("", |arg| arg.text.as_str()), simple, report);
             }
         }
-        "grep" if options.shorts.contains(&'O') || beginning("--open-files-in-pager") => ask("git.runs", "makes git open files in a program"),
+        "grep" if options.shorts.contains(&'O') || beginning("--open-files-in-pager") => {
+            ask("git.runs", "makes git open files in a program");
+        }
         "difftool" | "mergetool" if beginning("-x") || beginning("--extcmd") || beginning("--tool") => {
             ask("git.runs", "makes git compare by a program of the caller's choice");
         }
-        "daemon" | "instaweb" | "upload-pack" | "receive-pack" | "http-backend" => ask("git.runs", "serves the repository to others"),
-        "diff" | "hash-object" if any(&["--no-index"]) && args.iter().any(|arg| arg.text.contains("/.ssh") || arg.text.contains(".env")) => {
+        "daemon" | "instaweb" | "upload-pack" | "receive-pack" | "http-backend" => {
+            ask("git.runs", "serves the repository to others");
+        }
+        "diff" | "hash-object"
+            if any(&["--no-index"])
+                && args.iter().any(|arg| arg.text.contains("/.ssh") || arg.text.contains(".env")) =>
+        {
             ask("read.secret", "reads credentials by git");
         }
         _ => {}
@@ -131,11 +191,20 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
 fn setting(pair: &str, simple: &Simple, report: &mut Report) {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let key = key.to_lowercase();
-    let harmless = HARMLESS_KEYS.iter().any(|known| key == *known || (known.ends_with('.') && key.starts_with(known)))
-        || (key == "core.pager" || key.starts_with("pager.")) && matches!(value, "" | "cat" | "less" | "false" | "true")
-        || key == "core.editor" && matches!(value, "true" | ":" | "cat" | "vim" | "nano")
-        || key.starts_with("alias.") && !value.trim_start().starts_with('!') && !value.contains(UNKNOWN) && !value.contains("-c ");
+    let harmless =
+        HARMLESS_KEYS.iter().any(|known| key == *known || (known.ends_with('.') && key.starts_with(known)))
+            || (key == "core.pager" || key.starts_with("pager."))
+                && matches!(value, "" | "cat" | "less" | "false" | "true")
+            || key == "core.editor" && matches!(value, "true" | ":" | "cat" | "vim" | "nano")
+            || key.starts_with("alias.")
+                && !value.trim_start().starts_with('!')
+                && !value.contains(UNKNOWN)
+                && !value.contains("-c ");
     if !harmless || pair.contains(UNKNOWN) {
-        report.ask("git.config", format!("sets git's {key}, by which git may run other programs"), shape_exact(simple));
+        report.ask(
+            "git.config",
+            format!("sets git's {key}, by which git may run other programs"),
+            shape_exact(simple),
+        );
     }
 }

@@ -19,18 +19,25 @@ struct Interpreter {
     values: &'static str,
 }
 
-const PYTHON: Interpreter = Interpreter { language: Language::Python, shorts: "c", longs: &[], values: "mWXQ" };
+const PYTHON: Interpreter =
+    Interpreter { language: Language::Python, shorts: "c", longs: &[], values: "mWXQ" };
 const NODE: Interpreter =
     Interpreter { language: Language::JavaScript, shorts: "ep", longs: &["eval", "print"], values: "rC" };
 const PERL: Interpreter = Interpreter { language: Language::Perl, shorts: "eE", longs: &[], values: "IMm" };
 const RUBY: Interpreter = Interpreter { language: Language::Ruby, shorts: "e", longs: &[], values: "rICEF" };
 const PHP: Interpreter =
     Interpreter { language: Language::Php, shorts: "rBRE", longs: &["run", "process-code"], values: "cdzfF" };
-const OTHER: Interpreter =
-    Interpreter { language: Language::Other, shorts: "eE", longs: &["eval", "execute", "print", "evaluate"], values: "l" };
+const OTHER: Interpreter = Interpreter {
+    language: Language::Other,
+    shorts: "eE",
+    longs: &["eval", "execute", "print", "evaluate"],
+    values: "l",
+};
 
 fn table(program: &str) -> Option<&'static Interpreter> {
-    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | 't' | 'w') && program.starts_with("python"));
+    let name = program.trim_end_matches(|c: char| {
+        c.is_ascii_digit() || matches!(c, '.' | '-' | 't' | 'w') && program.starts_with("python")
+    });
     let name = if name.is_empty() { program } else { name };
     Some(match name {
         "python" | "pytho" | "pypy" | "ipython" | "micropython" | "jython" | "py" => &PYTHON,
@@ -38,8 +45,9 @@ fn table(program: &str) -> Option<&'static Interpreter> {
         "perl" => &PERL,
         "ruby" | "jruby" | "irb" => &RUBY,
         "php" | "hhvm" => &PHP,
-        "lua" | "luajit" | "Rscript" | "R" | "julia" | "osascript" | "elixir" | "groovy" | "scala" | "ghc" | "clojure" | "racket"
-        | "guile" | "sbcl" | "erl" | "octave" | "tclsh" | "expect" | "wish" | "swift" | "raku" | "emacs" => &OTHER,
+        "lua" | "luajit" | "Rscript" | "R" | "julia" | "osascript" | "elixir" | "groovy" | "scala"
+        | "ghc" | "clojure" | "racket" | "guile" | "sbcl" | "erl" | "octave" | "tclsh" | "expect"
+        | "wish" | "swift" | "raku" | "emacs" => &OTHER,
         _ => return None,
     })
 }
@@ -56,9 +64,13 @@ fn texts(simple: &Simple, interpreter: &Interpreter) -> (Vec<Arg>, bool) {
     while let Some(arg) = args.next() {
         let text = arg.text.as_str();
         if let Some(long) = text.strip_prefix("--") {
-            let (name, inline) = long.split_once('=').map_or((long, None), |(name, inline)| (name, Some(inline)));
+            let (name, inline) =
+                long.split_once('=').map_or((long, None), |(name, inline)| (name, Some(inline)));
             if interpreter.longs.contains(&name) {
-                found.extend(inline.map_or_else(|| args.next().cloned(), |inline| Some(Arg { text: inline.to_owned(), ..arg.clone() })));
+                found.extend(inline.map_or_else(
+                    || args.next().cloned(),
+                    |inline| Some(Arg { text: inline.to_owned(), ..arg.clone() }),
+                ));
             }
             continue;
         }
@@ -73,7 +85,10 @@ fn texts(simple: &Simple, interpreter: &Interpreter) -> (Vec<Arg>, bool) {
         let letters: Vec<char> = bundle.chars().collect();
         for (at, letter) in letters.iter().enumerate() {
             // `perl -i.bak`, `perl -0777`, `perl -F:`: the rest of the word belongs to the option.
-            if interpreter.language == Language::Perl && matches!(letter, 'i' | 'F' | 'l' | '0' | 'x' | 'C' | 'd' | 'D') && *letter != 'l' {
+            if interpreter.language == Language::Perl
+                && matches!(letter, 'i' | 'F' | 'l' | '0' | 'x' | 'C' | 'd' | 'D')
+                && *letter != 'l'
+            {
                 if *letter == 'i' && letters.get(at + 1).is_none_or(|next| *next != '.') {
                     continue;
                 }
@@ -88,11 +103,19 @@ fn texts(simple: &Simple, interpreter: &Interpreter) -> (Vec<Arg>, bool) {
                 if inline.chars().all(|c| interpreter.shorts.contains(c)) && !inline.is_empty() {
                     continue;
                 }
-                found.extend(if inline.is_empty() { args.next().cloned() } else { Some(Arg { text: inline, ..arg.clone() }) });
+                found.extend(if inline.is_empty() {
+                    args.next().cloned()
+                } else {
+                    Some(Arg { text: inline, ..arg.clone() })
+                });
                 break;
             }
             if interpreter.values.contains(*letter) {
-                let value = if inline.is_empty() { args.next().map(|arg| arg.text.clone()).unwrap_or_default() } else { inline };
+                let value = if inline.is_empty() {
+                    args.next().map(|arg| arg.text.clone()).unwrap_or_default()
+                } else {
+                    inline
+                };
                 if *letter == 'm' && interpreter.language == Language::Python {
                     if matches!(value.as_str(), "timeit" | "code" | "pdb") {
                         found.extend(args.next_back().cloned());
@@ -126,17 +149,41 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     let (texts, _) = texts(simple, interpreter);
     for text in &texts {
         if !is_harmless(interpreter.language, &text.text, &may_read) || !text.is_certain() && text.unsure {
-            report.ask("code.inline", format!("runs a program text with {}", simple.program), shape_exact(simple));
+            report.ask(
+                "code.inline",
+                format!("runs a program text with {}", simple.program),
+                shape_exact(simple),
+            );
         }
     }
     if let Stdin::Text(code) = &simple.stdin
         && reads_program_from_stdin(simple)
         && !is_harmless(interpreter.language, code, &may_read)
     {
-        report.ask("code.inline", format!("runs a program text with {}", simple.program), format!("{} {code}", shape_exact(simple)));
+        report.ask(
+            "code.inline",
+            format!("runs a program text with {}", simple.program),
+            format!("{} {code}", shape_exact(simple)),
+        );
     }
-    let perl_lines = interpreter.language == Language::Perl && simple.args.iter().any(|arg| arg.text.starts_with('-') && arg.text.contains(['n', 'p']));
-    if perl_lines && simple.args.iter().any(|arg| !arg.text.starts_with('-') && arg.text.trim().ends_with('|') && !texts.contains(arg)) {
+    let loads_text = interpreter.language == Language::Perl
+        && simple.args.iter().any(|arg| {
+            let module = arg.text.strip_prefix("-M").or_else(|| arg.text.strip_prefix("-m"));
+            module.is_some_and(|module| {
+                !module.chars().all(|c| c.is_alphanumeric() || matches!(c, ':' | ',' | '=' | '_' | '-'))
+            })
+        });
+    if loads_text {
+        report.ask("code.inline", "runs a program text with perl", shape_exact(simple));
+    }
+    let perl_lines = interpreter.language == Language::Perl
+        && simple.args.iter().any(|arg| arg.text.starts_with('-') && arg.text.contains(['n', 'p']));
+    if perl_lines
+        && simple
+            .args
+            .iter()
+            .any(|arg| !arg.text.starts_with('-') && arg.text.trim().ends_with('|') && !texts.contains(arg))
+    {
         report.ask("code.inline", "makes perl run a command in place of a file", shape_exact(simple));
     }
     let preloads = interpreter.language == Language::JavaScript
@@ -144,7 +191,11 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
             ["--require", "-r", "--import", "--loader", "--experimental-loader"]
                 .iter()
                 .any(|option| arg.text == *option || arg.text.starts_with(&format!("{option}=data:")))
-                && simple.args.iter().any(|arg| arg.text.starts_with("data:") || arg.text.contains("=data:") || arg.text.starts_with("/tmp/"))
+                && simple.args.iter().any(|arg| {
+                    arg.text.starts_with("data:")
+                        || arg.text.contains("=data:")
+                        || arg.text.starts_with("/tmp/")
+                })
         });
     if preloads {
         report.ask("code.inline", "makes node load other code first", shape_exact(simple));
@@ -161,25 +212,57 @@ fn shells(simple: &Simple, report: &mut Report) {
         });
         if let Some(text) = text {
             if text.contains(UNKNOWN) || called.text.as_ref().is_some_and(|arg| arg.unsure || arg.splits) {
-                report.ask("code.unknown", "runs a text that is not known before the run", shape_exact(simple));
-            } else if (foreign || matches!(simple.program.as_str(), "zsh" | "ksh" | "mksh" | "yash")) && !is_plain(text) {
-                report.ask("code.inline", format!("runs a text in {}, whose grammar is not known here", simple.program), shape_exact(simple));
+                report.ask(
+                    "code.unknown",
+                    "runs a text that is not known before the run",
+                    shape_exact(simple),
+                );
+            } else if (foreign || matches!(simple.program.as_str(), "zsh" | "ksh" | "mksh" | "yash"))
+                && !is_plain(text)
+            {
+                report.ask(
+                    "code.inline",
+                    format!("runs a text in {}, whose grammar is not known here", simple.program),
+                    shape_exact(simple),
+                );
             }
-        } else if called.operands.first().is_some_and(|script| script.is_blank() || script.splits) {
+        } else if called.operands.first().is_some_and(|script| {
+            script.is_blank() || script.splits || (script.has_unknown() && collected(simple))
+        }) {
             report.ask("code.unknown", "runs a script that is not known before the run", shape_exact(simple));
         }
-        let hides = simple.args.iter().any(|arg| matches!(arg.text.as_str(), "--rcfile" | "--init-file") || arg.text.to_lowercase().starts_with("-enc") || arg.text.to_lowercase().starts_with("-file"));
+        let hides = simple.args.iter().any(|arg| {
+            matches!(arg.text.as_str(), "--rcfile" | "--init-file")
+                || arg.text.to_lowercase().starts_with("-enc")
+                || arg.text.to_lowercase().starts_with("-file")
+        });
         if hides {
-            report.ask("code.inline", "makes a shell load a file or a hidden text first", shape_exact(simple));
+            report.ask(
+                "code.inline",
+                "makes a shell load a file or a hidden text first",
+                shape_exact(simple),
+            );
         }
     }
     let carries_text = simple.is(&["ssh", "su", "watch", "script", "runuser", "flock"]);
-    if carries_text && simple.args.iter().skip(1).any(|arg| arg.text.contains(UNKNOWN) && arg.text.contains(' ')) {
+    if carries_text
+        && simple.args.iter().skip(1).any(|arg| arg.text.contains(UNKNOWN) && arg.text.contains(' '))
+    {
         report.ask("code.unknown", "runs a text that is not known before the run", shape_exact(simple));
     }
 }
 
+/// Whether another program chose the arguments.
+fn collected(simple: &Simple) -> bool {
+    simple
+        .via
+        .last()
+        .is_some_and(|outer| matches!(outer.as_str(), "find" | "xargs" | "fd" | "fdfind" | "parallel"))
+}
+
 /// Words without any sign: all shells read them alike.
 fn is_plain(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | ':' | ',' | '@' | '+'))
+    text.chars().all(|c| {
+        c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | ':' | ',' | '@' | '+')
+    })
 }

@@ -108,12 +108,16 @@ pub(super) fn is_fork_bomb(name: &str, body: &Command) -> bool {
     fn of_item(name: &str, item: &Item) -> bool {
         item.chain.iter().any(|pipeline| {
             let own = pipeline.commands.iter().filter(|command| calls(name, command)).count();
-            own > 1 || (own == 1 && item.background) || pipeline.commands.iter().any(|command| inside(name, command))
+            own > 1
+                || (own == 1 && item.background)
+                || pipeline.commands.iter().any(|command| inside(name, command))
         })
     }
     fn inside(name: &str, command: &Command) -> bool {
         match &command.kind {
-            Kind::Group { body, .. } | Kind::For { body, .. } | Kind::Count { body, .. } => script(name, body),
+            Kind::Group { body, .. } | Kind::For { body, .. } | Kind::Count { body, .. } => {
+                script(name, body)
+            }
             Kind::Loop { condition, body } => script(name, condition) || script(name, body),
             Kind::If { arms, otherwise } => {
                 arms.iter().any(|(condition, body)| script(name, condition) || script(name, body))

@@ -1,6 +1,7 @@
 //! The agent's own daemon, clients and settings.
 
 use super::super::CommandFacts;
+use super::super::expand::Arg;
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
 use super::super::simple::Simple;
@@ -14,7 +15,10 @@ const SHOWING: [&str; 8] = ["status", "version", "list", "show", "get", "path", 
 
 pub(super) fn is_our_name(name: &str) -> bool {
     let name = name.trim_end_matches(".service");
-    OURS.contains(&name) || name.starts_with("hermesd") || name.starts_with("hermes-") || name.starts_with("hermes@")
+    OURS.contains(&name)
+        || name.starts_with("hermesd")
+        || name.starts_with("hermes-")
+        || name.starts_with("hermes@")
 }
 
 /// Whether a pattern of `pkill` would find us: it looks for the pattern anywhere in a name or a command line.
@@ -24,8 +28,11 @@ pub(super) fn matches_us(pattern: &str) -> bool {
         return true;
     }
     let as_glob: String = plain.replace(".*", "*").chars().map(|c| if c == '.' { '?' } else { c }).collect();
-    !plain.is_empty()
-        && OURS.iter().any(|name| name.contains(&plain) || super::super::globs::matches(&format!("*{as_glob}*"), name))
+    // An empty pattern fits everything.
+    plain.is_empty()
+        || OURS
+            .iter()
+            .any(|name| name.contains(&plain) || super::super::globs::matches(&format!("*{as_glob}*"), name))
 }
 
 pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
@@ -41,12 +48,34 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         "systemctl" | "service" | "launchctl" | "rc-service" | "initctl" | "sv" => {
             let acts = simple.args.iter().any(|arg| {
                 const ACTS: [&str; 18] = [
-                    "stop", "restart", "kill", "disable", "mask", "try-restart", "reload-or-restart", "reload", "isolate", "bootout",
-                    "unload", "remove", "kickstart", "edit", "set-property", "revert", "clean", "freeze",
+                    "stop",
+                    "restart",
+                    "kill",
+                    "disable",
+                    "mask",
+                    "try-restart",
+                    "reload-or-restart",
+                    "reload",
+                    "isolate",
+                    "bootout",
+                    "unload",
+                    "remove",
+                    "kickstart",
+                    "edit",
+                    "set-property",
+                    "revert",
+                    "clean",
+                    "freeze",
                 ];
                 ACTS.contains(&arg.text.as_str())
             });
-            if acts && simple.args.iter().any(|arg| arg.text.to_lowercase().contains("hermes")) {
+            let ours = |arg: &Arg| {
+                let text = arg.text.to_lowercase();
+                let pattern =
+                    text.contains(['*', '?', '[']) && super::super::globs::matches(&text, "hermesd.service");
+                text.contains("hermes") || pattern
+            };
+            if acts && simple.args.iter().any(ours) {
                 report.block("block.own_daemon", "stops, restarts or changes the agent's own service");
             }
         }
@@ -55,7 +84,8 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
 }
 
 fn client(simple: &Simple, report: &mut Report) {
-    let options = simple.options("zpmPs", &["profile", "model", "provider", "session", "home", "prompt", "query"]);
+    let options =
+        simple.options("zpmPs", &["profile", "model", "provider", "session", "home", "prompt", "query"]);
     let command = options.operand(0);
     let action = options.operand(1);
     let asks_help = simple.has_arg(&["--help", "-h", "--version", "-V"]);
@@ -65,19 +95,25 @@ fn client(simple: &Simple, report: &mut Report) {
     if asks_help {
         return;
     }
-    let shows = SHOWING.contains(&action) || (action.is_empty() && !matches!(command, "update" | "setup" | "login" | ""));
+    let shows = SHOWING.contains(&action)
+        || (action.is_empty() && !matches!(command, "update" | "setup" | "login" | ""));
     match command {
-        "daemon" | "gateway" if !SHOWING.contains(&action) && !action.is_empty() && !action.starts_with(UNKNOWN) => {
+        "daemon" | "gateway"
+            if !SHOWING.contains(&action) && !action.is_empty() && !action.starts_with(UNKNOWN) =>
+        {
             if action == "start" || action == "run" {
                 report.ask("own.daemon", "starts another daemon of the agent", shape_exact(simple));
             } else {
                 report.block("block.own_daemon", "stops, restarts or changes the agent's own daemon");
             }
         }
-        "config" | "status" | "version" | "help" | "logs" | "daemon" if shows || matches!(command, "status" | "version" | "help" | "logs") => {}
+        "config" | "status" | "version" | "help" | "logs" | "daemon"
+            if shows || matches!(command, "status" | "version" | "help" | "logs") => {}
         "sessions" if matches!(action, "" | "list" | "show" | "search") => {}
         "config" => report.ask("own.config", "changes the agent's settings", shape_exact(simple)),
-        "approvals" => report.ask("own.approvals", "changes what the agent may do without asking", shape_exact(simple)),
+        "approvals" => {
+            report.ask("own.approvals", "changes what the agent may do without asking", shape_exact(simple));
+        }
         _ => report.ask("own.client", "starts one of the agent's own clients", shape_exact(simple)),
     }
 }

@@ -12,14 +12,26 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
         "chmod" | "gchmod" => chmod(simple, facts, report),
         "chown" | "gchown" | "chgrp" => {
             let options = simple.options("", &["from", "reference"]);
-            let to_root = options.operand(0).split([':', '.']).next().is_some_and(|owner| matches!(owner, "root" | "0"));
+            let to_root = options
+                .operand(0)
+                .split([':', '.'])
+                .next()
+                .is_some_and(|owner| matches!(owner, "root" | "0"));
             if to_root && options.has("R", "recursive") {
-                report.ask("permissions.chown_root", "gives a folder with all it contains to root", shape(simple, &options));
+                report.ask(
+                    "permissions.chown_root",
+                    "gives a folder with all it contains to root",
+                    shape(simple, &options),
+                );
             }
         }
         "setfacl" | "chattr" | "chflags" => {
             let options = simple.options("mxM", &[]);
-            report.ask("permissions.attributes", "changes access lists or attributes of files", shape(simple, &options));
+            report.ask(
+                "permissions.attributes",
+                "changes access lists or attributes of files",
+                shape(simple, &options),
+            );
         }
         _ => {}
     }
@@ -33,17 +45,29 @@ fn chmod(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
         || if mode.chars().all(|c| c.is_ascii_digit()) && !mode.is_empty() {
             let digits: Vec<u32> = mode.chars().filter_map(|c| c.to_digit(8)).collect();
             let others = digits.last().copied().unwrap_or(0);
-            let special = if digits.len() >= 4 { digits.iter().rev().nth(3).copied().unwrap_or(0) } else { 0 };
+            let special =
+                if digits.len() >= 4 { digits.iter().rev().nth(3).copied().unwrap_or(0) } else { 0 };
             others & 2 != 0 || special & 6 != 0
         } else {
             mode.split(',').any(opens_symbolic)
         };
     if opens {
-        report.ask("permissions.open", format!("lets everybody write, or run as the owner ({mode})"), shape(simple, &options));
+        report.ask(
+            "permissions.open",
+            format!("lets everybody write, or run as the owner ({mode})"),
+            shape(simple, &options),
+        );
     }
     for target in options.operands.iter().skip(1) {
-        if matches!(facts.write_risk(target, simple.cwd.as_deref()), Some(WriteRisk::Hermes | WriteRisk::System)) {
-            report.ask("permissions.system", format!("changes the rights of {}", target.shown()), shape(simple, &options));
+        if matches!(
+            facts.write_risk(target, simple.cwd.as_deref()),
+            Some(WriteRisk::Hermes | WriteRisk::System)
+        ) {
+            report.ask(
+                "permissions.system",
+                format!("changes the rights of {}", target.shown()),
+                shape(simple, &options),
+            );
         }
     }
 }
@@ -52,5 +76,8 @@ fn chmod(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
 fn opens_symbolic(clause: &str) -> bool {
     let Some(at) = clause.find(['+', '=']) else { return false };
     let (who, rights) = clause.split_at_checked(at).unwrap_or((clause, ""));
-    (who.contains(['o', 'a']) && rights.contains('w')) || rights.contains('s') || clause == "=rw" || clause == "=rwx"
+    (who.contains(['o', 'a']) && rights.contains('w'))
+        || rights.contains('s')
+        || clause == "=rw"
+        || clause == "=rwx"
 }

@@ -9,10 +9,8 @@ use super::{shape, shape_exact};
 
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     match simple.program.as_str() {
-        "shutdown" | "reboot" | "halt" | "poweroff" => {
-            if !simple.has_arg(&["--help", "-c", "--version"]) {
-                report.block("block.power", "switches the machine off or restarts it");
-            }
+        "shutdown" | "reboot" | "halt" | "poweroff" if !simple.has_arg(&["--help", "-c", "--version"]) => {
+            report.block("block.power", "switches the machine off or restarts it");
         }
         "init" | "telinit" if simple.has_arg(&["0", "6"]) => {
             report.block("block.power", "switches the machine off or restarts it");
@@ -72,27 +70,42 @@ fn kill(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             return report.block("block.power", "ends the system's first process");
         }
         if operand.has_unknown() || operand.splits || operand.glob {
-            report.ask("process.kill", "ends processes that are not known before the run", shape_exact(simple));
+            report.ask(
+                "process.kill",
+                "ends processes that are not known before the run",
+                shape_exact(simple),
+            );
         }
     }
 }
 
 fn pkill(simple: &Simple, report: &mut Report) {
-    let options = simple.options("gGPstuUFr", &["signal", "parent", "session", "terminal", "euid", "uid", "group", "pidfile"]);
+    let options = simple.options(
+        "gGPstuUFr",
+        &["signal", "parent", "session", "terminal", "euid", "uid", "group", "pidfile"],
+    );
     let Some(pattern) = options.operands.first() else {
         if !simple.args.is_empty() && options.has("uUgPstG", "uid") {
-            report.block("block.own_daemon", "ends all processes of a user or a terminal, the agent's own daemon too");
+            report.block(
+                "block.own_daemon",
+                "ends all processes of a user or a terminal, the agent's own daemon too",
+            );
         }
         return;
     };
     if matches_us(&pattern.text) && !pattern.has_unknown() {
         return report.block("block.own_daemon", "ends the agent's own processes");
     }
-    let open = pattern.has_unknown() || pattern.text.contains(['.', '*', '[', '(', '|', '?', '^', '$']) || options.has("v", "inverse");
+    let open = pattern.has_unknown()
+        || pattern.text.contains(['.', '*', '[', '(', '|', '?', '^', '$'])
+        || options.has("v", "inverse");
     let hard = options.shorts.contains(&'9')
         || simple.args.iter().any(|arg| {
             let text = arg.text.to_uppercase();
-            matches!(text.as_str(), "-KILL" | "-SIGKILL" | "--SIGNAL=KILL" | "--SIGNAL=9" | "KILL" | "SIGKILL")
+            matches!(
+                text.as_str(),
+                "-KILL" | "-SIGKILL" | "--SIGNAL=KILL" | "--SIGNAL=9" | "KILL" | "SIGKILL"
+            )
         })
         || options.value(&["signal"]).is_some_and(|signal| signal.text == "9");
     if open || hard {
@@ -102,14 +115,21 @@ fn pkill(simple: &Simple, report: &mut Report) {
 
 fn killall(simple: &Simple, report: &mut Report) {
     let options = simple.options("sutoyZ", &["signal", "user", "older-than", "younger-than"]);
-    if options.operands.iter().any(|operand| is_our_name(&operand.text)) || (options.has("r", "regexp") && options.operands.iter().any(|operand| matches_us(&operand.text))) {
+    if options.operands.iter().any(|operand| is_our_name(&operand.text))
+        || (options.has("r", "regexp") && options.operands.iter().any(|operand| matches_us(&operand.text)))
+    {
         return report.block("block.own_daemon", "ends the agent's own processes");
     }
-    if simple.program == "killall5" || (options.operands.is_empty() && options.value(&["u", "user"]).is_some()) {
+    if simple.program == "killall5"
+        || (options.operands.is_empty() && options.value(&["u", "user"]).is_some())
+    {
         return report.block("block.kill_all", "ends every process of a user");
     }
     let hard = options.shorts.contains(&'9')
-        || simple.args.iter().any(|arg| arg.text.to_uppercase().trim_start_matches('-').trim_start_matches("SIG") == "KILL");
+        || simple
+            .args
+            .iter()
+            .any(|arg| arg.text.to_uppercase().trim_start_matches('-').trim_start_matches("SIG") == "KILL");
     let open = options.operands.iter().any(super::super::expand::Arg::has_unknown);
     if hard || open || options.has("r", "regexp") || simple.is(&["skill", "slay"]) {
         report.ask("process.killall", "ends every process of a name at once", shape(simple, &options));

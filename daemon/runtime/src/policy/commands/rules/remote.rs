@@ -2,6 +2,7 @@
 
 use super::super::CommandFacts;
 use super::super::decoders::DECODERS;
+use super::super::expand::Arg;
 use super::super::inner::{FOREIGN_SHELLS, invocation, is_shell};
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
@@ -11,7 +12,8 @@ use super::shape_exact;
 
 /// Programs that fetch from the network.
 pub(super) const DOWNLOADERS: [&str; 14] = [
-    "curl", "wget", "aria2c", "fetch", "http", "https", "xh", "lynx", "w3m", "ftp", "scp", "nc", "ncat", "ssh",
+    "curl", "wget", "aria2c", "fetch", "http", "https", "xh", "lynx", "w3m", "ftp", "scp", "nc", "ncat",
+    "ssh",
 ];
 
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
@@ -21,7 +23,9 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
 }
 
 fn is_interpreter(simple: &Simple) -> bool {
-    is_shell(&simple.program) || FOREIGN_SHELLS.contains(&simple.program.as_str()) || interpreter(&simple.program).is_some()
+    is_shell(&simple.program)
+        || FOREIGN_SHELLS.contains(&simple.program.as_str())
+        || interpreter(&simple.program).is_some()
 }
 
 /// A program text that comes through a pipe.
@@ -29,7 +33,8 @@ fn fed_by_pipe(simple: &Simple, report: &mut Report) {
     let Stdin::Pipe(programs) = &simple.stdin else { return };
     let shell = is_shell(&simple.program) || FOREIGN_SHELLS.contains(&simple.program.as_str());
     let reads = if shell { invocation(simple).reads_stdin } else { reads_program_from_stdin(simple) };
-    let through = simple.is(&["source", "."]) && simple.has_arg(&["/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"]);
+    let through =
+        simple.is(&["source", "."]) && simple.has_arg(&["/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"]);
     if !reads && !through {
         return;
     }
@@ -61,32 +66,33 @@ fn sourced(simple: &Simple, report: &mut Report) {
         };
         return report.ask(rule, what, shape_exact(simple));
     }
-    if sources && simple.args.first().is_some_and(|arg| arg.is_blank()) {
+    if sources && simple.args.first().is_some_and(Arg::is_blank) {
         report.ask("code.unknown", "loads a file that is not known before the run", shape_exact(simple));
     }
 }
 
 fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
-    let lower = |arg: &super::super::expand::Arg| arg.text.to_lowercase();
+    let any = |has: &dyn Fn(&str) -> bool| simple.args.iter().any(|arg| has(&arg.text.to_lowercase()));
     match simple.program.as_str() {
         "nc" | "ncat" | "netcat" | "nc.traditional" | "nc.openbsd" => {
             let options = simple.options("pswxXiqwTVoOIPm", &["sh-exec", "exec", "lua-exec"]);
             if options.has("ec", "") || options.longs.iter().any(|long| long.contains("exec")) {
-                report.ask("run.reverse_shell", "lets somebody on the network run commands here", shape_exact(simple));
+                report.ask(
+                    "run.reverse_shell",
+                    "lets somebody on the network run commands here",
+                    shape_exact(simple),
+                );
             }
         }
-        "socat" => {
-            if simple.args.iter().map(lower).any(|arg| arg.contains("exec:") || arg.contains("system:") || arg.contains("shell:")) {
-                report.ask("run.reverse_shell", "connects a program to the network", shape_exact(simple));
-            }
+        "socat" if any(&|arg| arg.contains("exec:") || arg.contains("system:") || arg.contains("shell:")) => {
+            report.ask("run.reverse_shell", "connects a program to the network", shape_exact(simple));
         }
         "ssh" | "mosh" | "autossh" | "dbclient" => ssh(simple, report),
-        "scp" | "sftp" => {
-            if simple.args.iter().map(lower).any(|arg| arg.contains("proxycommand") || arg.contains("localcommand"))
-                || simple.args.iter().any(|arg| arg.text == "-S" || arg.text.starts_with("-S"))
-            {
-                report.ask("ssh.command", "makes ssh run a local program", shape_exact(simple));
-            }
+        "scp" | "sftp"
+            if any(&|arg| arg.contains("proxycommand") || arg.contains("localcommand"))
+                || simple.args.iter().any(|arg| arg.text.starts_with("-S")) =>
+        {
+            report.ask("ssh.command", "makes ssh run a local program", shape_exact(simple));
         }
         "rsync" => {
             let shell = simple.options("eTfB", &["rsh", "rsync-path", "exclude", "include", "filter"]);
@@ -96,29 +102,54 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
                 first != "ssh" || value.text.to_lowercase().contains("proxycommand")
             });
             if odd || shell.value(&["rsync-path"]).is_some() {
-                report.ask("ssh.command", "makes rsync start a program of the caller's choice", shape_exact(simple));
+                report.ask(
+                    "ssh.command",
+                    "makes rsync start a program of the caller's choice",
+                    shape_exact(simple),
+                );
             }
         }
         "curl" => {
             let config = simple.args.iter().any(|arg| {
-                arg.text == "-K" || arg.text == "--config" || arg.text.starts_with("--config=") || (arg.text.starts_with("-K") && arg.text.len() > 2)
+                arg.text == "-K"
+                    || arg.text == "--config"
+                    || arg.text.starts_with("--config=")
+                    || (arg.text.starts_with("-K") && arg.text.len() > 2)
             });
             if config {
                 report.ask("remote.config", "makes curl take its orders from a file", shape_exact(simple));
             }
-            let socket = simple.args.iter().any(|arg| arg.text.contains("docker.sock") || arg.text.contains("podman.sock") || arg.text.contains("/hermes") && arg.text.contains(".sock"));
-            if socket || simple.args.iter().any(|arg| arg.text.starts_with("--unix-socket") || arg.text.starts_with("--abstract-unix")) {
-                report.ask("escape.container", "speaks to a service of this machine by its socket", shape_exact(simple));
+            let socket = simple.args.iter().any(|arg| {
+                arg.text.contains("docker.sock")
+                    || arg.text.contains("podman.sock")
+                    || arg.text.contains("/hermes") && arg.text.contains(".sock")
+            });
+            if socket
+                || simple.args.iter().any(|arg| {
+                    arg.text.starts_with("--unix-socket") || arg.text.starts_with("--abstract-unix")
+                })
+            {
+                report.ask(
+                    "escape.container",
+                    "speaks to a service of this machine by its socket",
+                    shape_exact(simple),
+                );
             }
         }
-        "wget" => {
-            if simple.args.iter().any(|arg| arg.text.starts_with("--use-askpass") || arg.text == "-e" || arg.text.starts_with("--execute")) {
-                report.ask("remote.config", "makes wget run or obey something else", shape_exact(simple));
-            }
+        "wget"
+            if any(&|arg| {
+                arg.starts_with("--use-askpass") || arg == "-e" || arg.starts_with("--execute")
+            }) =>
+        {
+            report.ask("remote.config", "makes wget run or obey something else", shape_exact(simple));
         }
         "openssl" if simple.args.first().is_some_and(|arg| arg.text == "s_client") => {
             if matches!(simple.stdin, Stdin::Pipe(_) | Stdin::File(_)) {
-                report.ask("run.reverse_shell", "connects another program to the network", shape_exact(simple));
+                report.ask(
+                    "run.reverse_shell",
+                    "connects another program to the network",
+                    shape_exact(simple),
+                );
             }
         }
         "telnet" if matches!(simple.stdin, Stdin::Pipe(_) | Stdin::File(_)) => {
@@ -133,8 +164,11 @@ fn ssh(simple: &Simple, report: &mut Report) {
     let options = simple.options("bcDEeFIiJLlmOopQRSWw", &[]);
     let runs = simple.args.iter().any(|arg| {
         let lower = arg.text.to_lowercase();
-        lower.contains("proxycommand") || lower.contains("localcommand") || lower.contains("knownhostscommand")
-            || lower.contains("proxyusefdpass") || lower.contains("pkcs11provider")
+        lower.contains("proxycommand")
+            || lower.contains("localcommand")
+            || lower.contains("knownhostscommand")
+            || lower.contains("proxyusefdpass")
+            || lower.contains("pkcs11provider")
     });
     if runs {
         report.ask("ssh.command", "makes ssh run a local program", shape_exact(simple));
@@ -148,8 +182,16 @@ fn ssh(simple: &Simple, report: &mut Report) {
         || host == "::1"
         || host.starts_with("::ffff:127.");
     if loopback {
-        report.ask("escape.ssh_localhost", "runs something on this machine outside the agent's own processes", shape_exact(simple));
+        report.ask(
+            "escape.ssh_localhost",
+            "runs something on this machine outside the agent's own processes",
+            shape_exact(simple),
+        );
     } else if host.starts_with(UNKNOWN) {
-        report.ask("escape.ssh_localhost", "connects to a host that is not known before the run", shape_exact(simple));
+        report.ask(
+            "escape.ssh_localhost",
+            "connects to a host that is not known before the run",
+            shape_exact(simple),
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What only several commands together show: a file is fetched or made executable, and then run.
 
+use super::super::inner::is_shell;
 use super::super::places::absolute;
 use super::super::report::Report;
-use super::super::inner::is_shell;
 use super::super::simple::Simple;
 use super::super::syntax::Operator;
 use super::inline::interpreter;
@@ -19,12 +19,23 @@ pub(in super::super) fn judge(report: &mut Report) {
             if fetched.iter().any(|known| same(known, &path)) {
                 found.push(("run.downloaded", "downloads a file and runs it, unseen", shape_exact(simple)));
             } else if executable.contains(&path) {
-                found.push(("run.made_executable", "makes a file executable and runs it", shape_exact(simple)));
+                found.push((
+                    "run.made_executable",
+                    "makes a file executable and runs it",
+                    shape_exact(simple),
+                ));
             }
         }
         fetched.extend(downloads(simple).into_iter().filter_map(|file| absolute(&file, cwd)));
+        if simple.is(&["tee"])
+            && let super::super::simple::Stdin::Pipe(programs) = &simple.stdin
+            && programs.iter().any(|program| DOWNLOADERS.contains(&program.as_str()))
+        {
+            fetched.extend(simple.args.iter().filter_map(|arg| absolute(&arg.text, cwd)));
+        }
         if simple.is(&["cp", "mv"])
-            && let [source, target] = simple.args.iter().filter(|arg| !arg.text.starts_with('-')).collect::<Vec<_>>().as_slice()
+            && let [source, target] =
+                simple.args.iter().filter(|arg| !arg.text.starts_with('-')).collect::<Vec<_>>().as_slice()
             && absolute(&source.text, cwd).is_some_and(|source| fetched.contains(&source))
         {
             fetched.extend(absolute(&target.text, cwd));
@@ -66,14 +77,19 @@ fn downloads(simple: &Simple) -> Vec<String> {
     if !simple.is(&DOWNLOADERS) {
         return Vec::new();
     }
-    let redirected = simple.redirects.iter().filter(|redirect| matches!(redirect.operator, Operator::Write | Operator::Append));
+    let redirected = simple
+        .redirects
+        .iter()
+        .filter(|redirect| matches!(redirect.operator, Operator::Write | Operator::Append));
     let mut files: Vec<String> = redirected.map(|redirect| redirect.target.text.clone()).collect();
     let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
     for (option, value) in pairs {
         let text = option.text.as_str();
         let short = text.starts_with('-') && !text.starts_with("--") && text.ends_with(['o', 'O']);
         let is_wget = simple.program == "wget";
-        if (short && (is_wget || text.ends_with('o'))) || matches!(text, "--output" | "--output-document" | "--out") {
+        if (short && (is_wget || text.ends_with('o')))
+            || matches!(text, "--output" | "--output-document" | "--out")
+        {
             files.push(value.text.clone());
         }
         if matches!(text, "-P" | "--directory-prefix" | "--output-dir") {
@@ -87,7 +103,8 @@ fn downloads(simple: &Simple) -> Vec<String> {
     }
     // `curl -O` and plain `wget` name the file after the address.
     for arg in simple.args.iter().filter(|arg| arg.text.contains("://") || arg.text.contains('/')) {
-        let name = arg.text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        let name =
+            arg.text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
         if !name.is_empty() {
             files.push(name.to_owned());
         }

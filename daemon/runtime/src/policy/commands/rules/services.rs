@@ -6,8 +6,19 @@ use super::super::simple::Simple;
 use super::shape_exact;
 
 const STOPPING: [&str; 13] = [
-    "stop", "restart", "disable", "mask", "kill", "isolate", "try-restart", "reload-or-restart", "emergency", "rescue",
-    "default", "set-default", "edit",
+    "stop",
+    "restart",
+    "disable",
+    "mask",
+    "kill",
+    "isolate",
+    "try-restart",
+    "reload-or-restart",
+    "emergency",
+    "rescue",
+    "default",
+    "set-default",
+    "edit",
 ];
 
 pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
@@ -16,30 +27,51 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         "systemctl" => {
             let power = ["poweroff", "reboot", "halt", "kexec", "soft-reboot", "suspend", "hibernate"];
             let target = simple.args.iter().any(|arg| {
-                matches!(arg.text.as_str(), "poweroff.target" | "reboot.target" | "halt.target" | "kexec.target")
+                matches!(
+                    arg.text.as_str(),
+                    "poweroff.target" | "reboot.target" | "halt.target" | "kexec.target"
+                )
             });
             if power.contains(&first) || target {
                 report.block("block.power", "switches the machine off or restarts it");
-            } else if STOPPING.contains(&first) || matches!(first, "link" | "import-environment" | "set-environment") {
+            } else if STOPPING.contains(&first)
+                || matches!(first, "link" | "import-environment" | "set-environment")
+            {
                 report.ask("service.stop", "stops, restarts or changes a service", shape_exact(simple));
             }
         }
-        "service" | "rc-service" | "sv" | "initctl" | "supervisorctl" | "s6-svc" => {
-            if simple.has_arg(&["stop", "restart", "disable", "down", "term", "kill", "shutdown"]) {
-                report.ask("service.stop", "stops or restarts a service", shape_exact(simple));
-            }
+        "service" | "rc-service" | "sv" | "initctl" | "supervisorctl" | "s6-svc"
+            if simple.has_arg(&["stop", "restart", "disable", "down", "term", "kill", "shutdown"]) =>
+        {
+            report.ask("service.stop", "stops or restarts a service", shape_exact(simple));
         }
         "launchctl" => {
-            if matches!(first, "stop" | "kickstart" | "bootout" | "unload" | "kill" | "disable" | "remove" | "load" | "bootstrap" | "submit") {
+            if matches!(
+                first,
+                "stop"
+                    | "kickstart"
+                    | "bootout"
+                    | "unload"
+                    | "kill"
+                    | "disable"
+                    | "remove"
+                    | "load"
+                    | "bootstrap"
+                    | "submit"
+            ) {
                 report.ask("service.stop", "stops, restarts or installs a service", shape_exact(simple));
             }
         }
         "puppet" | "chef-client" | "ansible-playbook" | "salt-call"
             if simple.program != "puppet" || first == "apply" || first == "agent" =>
         {
-            report.ask("service.provision", "changes this machine's configuration as a whole", shape_exact(simple));
+            report.ask(
+                "service.provision",
+                "changes this machine's configuration as a whole",
+                shape_exact(simple),
+            );
         }
-        "docker" | "podman" | "nerdctl" => containers(simple, first, report),
+        "docker" | "podman" | "nerdctl" => containers(simple, report),
         "docker-compose" | "podman-compose" => compose(simple, first, report),
         "kubectl" | "oc" | "k3s" | "helm" => {
             let destroys = simple.has_arg(&["delete", "drain", "uninstall"]);
@@ -47,25 +79,43 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                 report.ask("container.cluster", "deletes from, or runs in, a cluster", shape_exact(simple));
             }
         }
-        "at" | "batch" | "atd" => {
-            if !simple.has_arg(&["-l", "-V"]) {
-                report.ask("escape.schedule", "leaves a command that runs later, by itself", shape_exact(simple));
-            }
+        "at" | "batch" | "atd" if !simple.has_arg(&["-l", "-V"]) => {
+            report.ask("escape.schedule", "leaves a command that runs later, by itself", shape_exact(simple));
         }
         "crontab" if !(simple.args.len() == 1 && simple.has_arg(&["-l"])) => {
             report.ask("escape.schedule", "changes what runs at fixed times, by itself", shape_exact(simple));
         }
         "systemd-run" | "systemd-nspawn" | "machinectl" | "busctl" | "gdbus" | "dbus-send" => {
-            report.ask("escape.service_manager", "runs or asks something through the system's own services", shape_exact(simple));
+            report.ask(
+                "escape.service_manager",
+                "runs or asks something through the system's own services",
+                shape_exact(simple),
+            );
         }
-        "nsenter" | "unshare" | "chroot" | "runc" | "crun" | "ctr" | "lxc" | "lxc-attach" | "lxc-start" | "vagrant" | "qemu-nbd" => {
-            report.ask("escape.namespace", "runs something in other surroundings than these", shape_exact(simple));
+        "nsenter" | "unshare" | "chroot" | "runc" | "crun" | "ctr" | "lxc" | "lxc-attach" | "lxc-start"
+        | "vagrant" | "qemu-nbd" => {
+            report.ask(
+                "escape.namespace",
+                "runs something in other surroundings than these",
+                shape_exact(simple),
+            );
         }
         "tmux" | "screen" | "zellij" | "dtach" | "abduco" => {
-            let looks = matches!(first, "ls" | "list-sessions" | "capture-pane" | "capturep" | "list-windows" | "list-panes" | "display-message")
-                || simple.has_arg(&["-ls", "-list", "-V", "-v"]);
+            let looks = matches!(
+                first,
+                "ls" | "list-sessions"
+                    | "capture-pane"
+                    | "capturep"
+                    | "list-windows"
+                    | "list-panes"
+                    | "display-message"
+            ) || simple.has_arg(&["-ls", "-list", "-V", "-v"]);
             if !looks {
-                report.ask("escape.terminal", "runs something in another terminal, where nobody watches it", shape_exact(simple));
+                report.ask(
+                    "escape.terminal",
+                    "runs something in another terminal, where nobody watches it",
+                    shape_exact(simple),
+                );
             }
         }
         "su" | "runuser" | "sg" | "newgrp" | "pkexec" => {
@@ -75,19 +125,25 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
     }
 }
 
-fn containers(simple: &Simple, first: &str, report: &mut Report) {
+fn containers(simple: &Simple, report: &mut Report) {
+    let options = simple.options(
+        "HcluvepwfmanI",
+        &["host", "context", "config", "log-level", "url", "connection", "namespace"],
+    );
+    let first = options.operand(0);
     let (rule, what) = match first {
-        "run" | "exec" | "create" | "start" | "attach" | "cp" => ("escape.container", "runs or reaches into a container"),
+        "run" | "exec" | "create" | "start" | "attach" | "cp" => {
+            ("escape.container", "runs or reaches into a container")
+        }
         "stop" | "restart" | "kill" | "pause" => ("container.stop", "stops or restarts containers"),
         "rm" | "rmi" | "prune" => ("container.remove", "removes containers or images"),
-        "system" | "volume" | "image" | "container" | "network" | "builder" | "buildx" => {
-            if simple.has_arg(&["prune", "rm", "remove", "run", "exec", "kill", "stop", "restart", "start", "create"])
-                && !matches!(first, "buildx" | "network")
-            {
-                ("container.remove", "runs, stops or removes containers, images or volumes")
-            } else {
-                return;
-            }
+        "container" if simple.has_arg(&["run", "exec", "create", "start", "attach", "cp"]) => {
+            ("escape.container", "runs or reaches into a container")
+        }
+        "system" | "volume" | "image" | "container" | "builder"
+            if simple.has_arg(&["prune", "rm", "remove", "kill", "stop", "restart"]) =>
+        {
+            ("container.remove", "stops or removes containers, images or volumes")
         }
         "compose" => {
             let position = simple.args.iter().position(|arg| arg.text == "compose").map_or(0, |at| at + 1);

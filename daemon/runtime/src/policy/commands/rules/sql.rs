@@ -6,15 +6,31 @@ use super::super::simple::{Simple, Stdin};
 use super::shape_exact;
 
 const CLIENTS: [&str; 16] = [
-    "psql", "mysql", "mariadb", "sqlite3", "sqlite", "sqlcmd", "clickhouse-client", "clickhouse", "duckdb", "cockroach", "pgcli",
-    "mycli", "litecli", "usql", "isql", "bq",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "sqlite",
+    "sqlcmd",
+    "clickhouse-client",
+    "clickhouse",
+    "duckdb",
+    "cockroach",
+    "pgcli",
+    "mycli",
+    "litecli",
+    "usql",
+    "isql",
+    "bq",
 ];
 
 pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
     if simple.is(&["dropdb", "dropuser"]) || (simple.program == "mysqladmin" && simple.has_arg(&["drop"])) {
         return report.ask("sql.drop", "deletes a database", shape_exact(simple));
     }
-    if simple.is(&["redis-cli"]) && simple.args.iter().any(|arg| matches!(arg.text.to_uppercase().as_str(), "FLUSHALL" | "FLUSHDB")) {
+    if simple.is(&["redis-cli"])
+        && simple.args.iter().any(|arg| matches!(arg.text.to_uppercase().as_str(), "FLUSHALL" | "FLUSHDB"))
+    {
         return report.ask("sql.drop", "deletes all data of a store", shape_exact(simple));
     }
     if !simple.is(&CLIENTS) {
@@ -39,8 +55,13 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                 report.ask("sql.truncate", "empties a table", shape_exact(simple));
             }
         }
-        let runs = plain.contains("\\!") || plain.contains(".shell") || plain.contains(".system") || plain.contains("to program")
-            || plain.contains("from program") || plain.starts_with("system ") || plain.contains("load_extension");
+        let runs = plain.contains("\\!")
+            || plain.contains(".shell")
+            || plain.contains(".system")
+            || plain.contains("to program")
+            || plain.contains("from program")
+            || plain.starts_with("system ")
+            || plain.contains("load_extension");
         if runs {
             report.ask("tool.runs", "runs a command from a database client", shape_exact(simple));
         }
@@ -65,7 +86,7 @@ fn without_strings(text: &str) -> String {
     out
 }
 
-/// Comments count as spaces; those that begin with `/*!` are run by MySQL.
+/// Comments count as spaces; those that begin with `/*!` are run by `MySQL`.
 fn without_comments(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -15,7 +15,19 @@ const RUNNING: &[(&str, &[&str])] = &[
     ("ack", &["--pager"]),
     ("bat", &["--pager"]),
     ("man", &["-P", "-H", "--pager", "--html"]),
-    ("tar", &["--to-command", "--checkpoint-action", "-I", "--use-compress-program", "--rsh-command", "--info-script", "--new-volume-script", "-F"]),
+    (
+        "tar",
+        &[
+            "--to-command",
+            "--checkpoint-action",
+            "-I",
+            "--use-compress-program",
+            "--rsh-command",
+            "--info-script",
+            "--new-volume-script",
+            "-F",
+        ],
+    ),
     ("bsdtar", &["--use-compress-program"]),
     ("gtar", &["--to-command", "--checkpoint-action", "-I", "--use-compress-program"]),
     ("zip", &["-TT", "--unzip-command"]),
@@ -50,7 +62,9 @@ const RUNNING: &[(&str, &[&str])] = &[
 
 pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
     let program = simple.program.as_str();
-    let mut ask = || report.ask("tool.runs", format!("makes {program} run another program or text"), shape_exact(simple));
+    let mut ask = || {
+        report.ask("tool.runs", format!("makes {program} run another program or text"), shape_exact(simple));
+    };
     let listed = RUNNING.iter().filter(|(name, _)| *name == program).flat_map(|(_, options)| options.iter());
     for option in listed {
         let given = simple.args.iter().any(|arg| {
@@ -61,7 +75,12 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             } else if program == "tar" || program == "gtar" {
                 text.starts_with(option) && !text.starts_with("--")
             } else {
-                text == *option || (option.len() == 2 && text.starts_with(option) && text.len() > 2 && !text.starts_with("--") && matches!(program, "man" | "gdb" | "strace" | "zip"))
+                text == *option
+                    || (option.len() == 2
+                        && text.starts_with(option)
+                        && text.len() > 2
+                        && !text.starts_with("--")
+                        && matches!(program, "man" | "gdb" | "strace" | "zip"))
             }
         });
         // `nmap --script=default` and a preview of fzf are common enough, and still run something.
@@ -84,20 +103,53 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             super::super::simple::Stdin::Pipe(_) => true,
             _ => false,
         },
-        "make" | "gmake" | "just" => simple.args.iter().any(|arg| {
-            let name = arg.text.split_once('=').map_or("", |(name, _)| name).trim_end_matches(':');
-            matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS" | "MAKE") || arg.text.starts_with("$(shell")
-        }) || program == "just" && simple.has_arg(&["--shell", "-c", "--command"]),
-        "npm" | "yarn" | "pnpm" => simple.has_arg(&["script-shell"]) || simple.args.iter().any(|arg| arg.text.starts_with("--script-shell") || arg.text.starts_with("--node-options")),
-        "complete" | "compgen" => simple.has_arg(&["-C", "-F"]) || simple.args.iter().any(|arg| arg.text.starts_with("-C")),
+        "make" | "gmake" | "just" => {
+            simple.args.iter().any(|arg| {
+                let name = arg.text.split_once('=').map_or("", |(name, _)| name).trim_end_matches(':');
+                matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS" | "MAKE")
+                    || arg.text.starts_with("$(shell")
+            }) || program == "just" && simple.has_arg(&["--shell", "-c", "--command"])
+        }
+        "npm" | "yarn" | "pnpm" => {
+            simple.has_arg(&["script-shell"])
+                || simple.args.iter().any(|arg| {
+                    arg.text.starts_with("--script-shell") || arg.text.starts_with("--node-options")
+                })
+        }
+        "complete" | "compgen" => {
+            simple.has_arg(&["-C", "-F"]) || simple.args.iter().any(|arg| arg.text.starts_with("-C"))
+        }
+        "less" | "more" | "most" => {
+            simple.args.iter().any(|arg| arg.text.starts_with('+') && arg.text.contains(['!', '|', UNKNOWN]))
+        }
         "bind" => simple.has_arg(&["-x"]),
         "enable" => simple.has_arg(&["-f"]),
         "hash" => simple.has_arg(&["-p"]),
         "trap" => simple.args.iter().any(|arg| arg.text.contains(UNKNOWN)),
         "mapfile" | "readarray" => simple.has_arg(&["-C"]),
-        "insmod" | "modprobe" | "rmmod" | "kexec" | "bpftrace" | "setcap" | "visudo" | "vipw" | "chsh" | "passwd" | "chpasswd"
-        | "useradd" | "userdel" | "usermod" | "groupadd" | "adduser" | "deluser" | "update-alternatives" | "ufw" | "nft" | "xdotool"
-        | "ydotool" | "wall" => true,
+        "insmod"
+        | "modprobe"
+        | "rmmod"
+        | "kexec"
+        | "bpftrace"
+        | "setcap"
+        | "visudo"
+        | "vipw"
+        | "chsh"
+        | "passwd"
+        | "chpasswd"
+        | "useradd"
+        | "userdel"
+        | "usermod"
+        | "groupadd"
+        | "adduser"
+        | "deluser"
+        | "update-alternatives"
+        | "ufw"
+        | "nft"
+        | "xdotool"
+        | "ydotool"
+        | "wall" => true,
         "dpkg" => simple.has_arg(&["--force-all", "-P", "--purge"]),
         "ptrace" | "gcore" | "reptyr" | "frida" => true,
         "gem" | "luarocks" | "cpan" if simple.has_arg(&["-e"]) => true,
@@ -126,9 +178,14 @@ fn is_compressor(simple: &Simple) -> bool {
         match value {
             Some(value) => {
                 let mut words = value.split_whitespace();
-                only &= words.next().is_some_and(|word| KNOWN.contains(&word)) && words.all(|word| word.starts_with('-'));
+                only &= words.next().is_some_and(|word| KNOWN.contains(&word))
+                    && words.all(|word| word.starts_with('-'));
             }
-            None if text.starts_with("--to-") || text.starts_with("--checkpoint-") || text.starts_with("--rsh") || text.contains("script") => {
+            None if text.starts_with("--to-")
+                || text.starts_with("--checkpoint-")
+                || text.starts_with("--rsh")
+                || text.contains("script") =>
+            {
                 return false;
             }
             None => {}
@@ -139,18 +196,38 @@ fn is_compressor(simple: &Simple) -> bool {
 
 fn runs_in_vim(script: &str) -> bool {
     let lower = script.to_lowercase();
-    ["!", "system(", "py", "lua", "perl", "ruby", "source", ":so", "term", "job_start", "writefile", "delete(", "execute"]
-        .iter()
-        .any(|mark| lower.contains(mark))
+    [
+        "!",
+        "system(",
+        "py",
+        "lua",
+        "perl",
+        "ruby",
+        "source",
+        ":so",
+        "term",
+        "job_start",
+        "writefile",
+        "delete(",
+        "execute",
+    ]
+    .iter()
+    .any(|mark| lower.contains(mark))
         || script.contains(UNKNOWN)
 }
 
 /// The program texts of awk.
 fn awk(simple: &Simple) -> bool {
-    let options = simple.options("Ffviel", &["field-separator", "file", "assign", "source", "include", "load"]);
+    let options =
+        simple.options("Ffviel", &["field-separator", "file", "assign", "source", "include", "load"]);
     let from_file = options.value(&["f", "file"]).is_some();
     let loads = options.values.iter().any(|(name, _)| matches!(name.as_str(), "l" | "load"));
-    let mut texts: Vec<&Arg> = options.values.iter().filter(|(name, _)| matches!(name.as_str(), "e" | "source")).map(|(_, value)| value).collect();
+    let mut texts: Vec<&Arg> = options
+        .values
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "e" | "source"))
+        .map(|(_, value)| value)
+        .collect();
     if !from_file && texts.is_empty() {
         texts.extend(options.operands.first());
     }
@@ -164,10 +241,11 @@ fn runs_in_awk(script: &str) -> bool {
     let mut chars = script.chars().peekable();
     let mut last = ' ';
     while let Some(c) = chars.next() {
-        let begins_pattern = matches!(last, '(' | ',' | '=' | '~' | '!' | '&' | '|' | '{' | '}' | ';' | '\n' | ' ') && {
-            let before = outside.trim_end();
-            before.is_empty() || before.ends_with(['(', ',', '=', '~', '!', '&', '|', '{', '}', ';'])
-        };
+        let begins_pattern =
+            matches!(last, '(' | ',' | '=' | '~' | '!' | '&' | '|' | '{' | '}' | ';' | '\n' | ' ') && {
+                let before = outside.trim_end();
+                before.is_empty() || before.ends_with(['(', ',', '=', '~', '!', '&', '|', '{', '}', ';'])
+            };
         match c {
             '#' => while chars.next_if(|c| *c != '\n').is_some() {},
             '"' => {
@@ -215,15 +293,24 @@ fn runs_in_awk(script: &str) -> bool {
             })
         }
     });
-    written || piped || prints_away || outside.contains("system") || outside.contains("@load") || outside.contains("@f")
+    written
+        || piped
+        || prints_away
+        || outside.contains("system")
+        || outside.contains("@load")
+        || outside.contains("@f")
         || script.contains(UNKNOWN) && outside.contains(UNKNOWN)
 }
 
 /// Whether a sed script runs commands or writes files.
 fn sed(simple: &Simple) -> bool {
     let options = simple.options("efl", &["expression", "file", "line-length"]);
-    let mut scripts: Vec<&Arg> =
-        options.values.iter().filter(|(name, _)| matches!(name.as_str(), "e" | "expression")).map(|(_, value)| value).collect();
+    let mut scripts: Vec<&Arg> = options
+        .values
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "e" | "expression"))
+        .map(|(_, value)| value)
+        .collect();
     if scripts.is_empty() && options.value(&["f", "file"]).is_none() {
         scripts.extend(options.operands.first());
     }
@@ -268,7 +355,7 @@ fn runs_in_sed(script: &str) -> bool {
                     }
                 }
                 place = end;
-                while let Some(flag) = at(place).filter(|flag| flag.is_ascii_alphanumeric()) {
+                while let Some(flag) = at(place).filter(char::is_ascii_alphanumeric) {
                     if c == 's' && matches!(flag, 'e' | 'w') {
                         return true;
                     }

@@ -10,7 +10,8 @@ use super::whose;
 
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     for redirect in &simple.redirects {
-        let network = redirect.target.text.starts_with("/dev/tcp/") || redirect.target.text.starts_with("/dev/udp/");
+        let network =
+            redirect.target.text.starts_with("/dev/tcp/") || redirect.target.text.starts_with("/dev/udp/");
         match redirect.operator {
             Operator::Write | Operator::Append | Operator::ReadWrite => {
                 written(simple, &redirect.target, facts, report);
@@ -25,7 +26,10 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     if simple.is(&["mv"]) {
         // What is moved is gone where it was.
         let options = simple.options("tSgmo", &["target-directory"]);
-        let sources = options.operands.len().saturating_sub(usize::from(options.value(&["t", "target-directory"]).is_none()));
+        let sources = options
+            .operands
+            .len()
+            .saturating_sub(usize::from(options.value(&["t", "target-directory"]).is_none()));
         for source in options.operands.iter().take(sources) {
             if source.text.starts_with('/') || source.text.starts_with("..") {
                 written(simple, source, facts, report);
@@ -45,14 +49,20 @@ fn written(simple: &Simple, target: &Arg, facts: &CommandFacts<'_>, report: &mut
             report.block("block.raw_disk", "writes to a disk as a whole");
             return;
         }
-        WriteRisk::Network => ("run.reverse_shell", format!("opens a network connection as a file ({shown})")),
+        WriteRisk::Network => {
+            ("run.reverse_shell", format!("opens a network connection as a file ({shown})"))
+        }
         WriteRisk::Hermes => ("write.hermes", format!("writes to the agent's own files ({shown})")),
         WriteRisk::Sensitive => {
             ("write.sensitive", format!("writes {shown}, which holds credentials or runs by itself later"))
         }
-        WriteRisk::System => ("write.system", format!("writes {shown}, which belongs to the operating system")),
+        WriteRisk::System => {
+            ("write.system", format!("writes {shown}, which belongs to the operating system"))
+        }
         WriteRisk::Outside => ("write.outside", format!("writes {shown}, outside the working directory")),
-        WriteRisk::Unknown => ("write.unknown", format!("writes to a place that is not known before the run ({shown})")),
+        WriteRisk::Unknown => {
+            ("write.unknown", format!("writes to a place that is not known before the run ({shown})"))
+        }
     };
     report.ask(rule, what, shape);
 }
@@ -77,7 +87,10 @@ fn targets(simple: &Simple) -> Vec<Arg> {
             }
         }
         "rsync" => simple
-            .options("eTfB", &["rsh", "exclude", "include", "filter", "files-from", "backup-dir", "log-file", "temp-dir"])
+            .options(
+                "eTfB",
+                &["rsh", "exclude", "include", "filter", "files-from", "backup-dir", "log-file", "temp-dir"],
+            )
             .operands
             .last()
             .filter(|last| !last.text.contains(':'))
@@ -111,13 +124,25 @@ fn targets(simple: &Simple) -> Vec<Arg> {
             options.operands
         }
         "curl" => {
-            let options = simple.options("oOdHXAbcDeEFKmTuUwxyYzCrPQt", &["output", "output-dir", "cookie-jar", "dump-header", "header", "data", "request"]);
+            let options = simple.options(
+                "oOdHXAbcDeEFKmTuUwxyYzCrPQt",
+                &["output", "output-dir", "cookie-jar", "dump-header", "header", "data", "request"],
+            );
             let outputs = ["o", "output", "c", "cookie-jar", "D", "dump-header"];
-            options.values.iter().filter(|(name, _)| outputs.contains(&name.as_str())).map(|(_, value)| value.clone()).collect()
+            options
+                .values
+                .iter()
+                .filter(|(name, _)| outputs.contains(&name.as_str()))
+                .map(|(_, value)| value.clone())
+                .collect()
         }
         "wget" => {
-            let options = simple.options("OoaPUtTQwieDAR", &["output-document", "output-file", "directory-prefix", "append-output"]);
-            let outputs = ["O", "o", "a", "P", "output-document", "output-file", "directory-prefix", "append-output"];
+            let options = simple.options(
+                "OoaPUtTQwieDAR",
+                &["output-document", "output-file", "directory-prefix", "append-output"],
+            );
+            let outputs =
+                ["O", "o", "a", "P", "output-document", "output-file", "directory-prefix", "append-output"];
             options
                 .values
                 .iter()
@@ -125,7 +150,20 @@ fn targets(simple: &Simple) -> Vec<Arg> {
                 .map(|(_, value)| value.clone())
                 .collect()
         }
-        "patch" => simple.options("pidDBoF", &["input", "output", "strip"]).operands.into_iter().take(1).collect(),
+        "git" => {
+            let inline = simple
+                .args
+                .iter()
+                .filter_map(|arg| part(arg, "--output=").or_else(|| part(arg, "--output-directory=")));
+            let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
+            let archive = simple.has_arg(&["archive", "format-patch", "bundle"]);
+            let apart =
+                pairs.filter(|(option, _)| option.text == "--output" || (archive && option.text == "-o"));
+            inline.chain(apart.map(|(_, file)| file.clone())).collect()
+        }
+        "patch" => {
+            simple.options("pidDBoF", &["input", "output", "strip"]).operands.into_iter().take(1).collect()
+        }
         "sort" | "gcc" | "cc" | "clang" | "ssh-keygen" if simple.program == "sort" => {
             simple.options("oktST", &["output", "key"]).value(&["o", "output"]).cloned().into_iter().collect()
         }
@@ -134,11 +172,17 @@ fn targets(simple: &Simple) -> Vec<Arg> {
         "find" => {
             let files = ["-fprint", "-fprint0", "-fprintf", "-fls"];
             let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
-            pairs.filter(|(option, _)| files.contains(&option.text.as_str())).map(|(_, file)| file.clone()).collect()
+            pairs
+                .filter(|(option, _)| files.contains(&option.text.as_str()))
+                .map(|(_, file)| file.clone())
+                .collect()
         }
         "openssl" | "gpg" | "age" | "ffmpeg" if simple.program != "ffmpeg" => {
             let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
-            pairs.filter(|(option, _)| matches!(option.text.as_str(), "-out" | "-o" | "--output")).map(|(_, file)| file.clone()).collect()
+            pairs
+                .filter(|(option, _)| matches!(option.text.as_str(), "-out" | "-o" | "--output"))
+                .map(|(_, file)| file.clone())
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -147,9 +191,13 @@ fn targets(simple: &Simple) -> Vec<Arg> {
 fn tar(simple: &Simple) -> Vec<Arg> {
     let first = simple.arg(0);
     let bundle = first.trim_start_matches('-');
-    let extracts = bundle.contains('x') && !first.starts_with("--") || simple.has_arg(&["--extract", "--get"]);
+    let extracts =
+        bundle.contains('x') && !first.starts_with("--") || simple.has_arg(&["--extract", "--get"]);
     let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
-    let folder = pairs.clone().filter(|(option, _)| matches!(option.text.as_str(), "-C" | "--directory")).map(|(_, to)| to.clone());
+    let folder = pairs
+        .clone()
+        .filter(|(option, _)| matches!(option.text.as_str(), "-C" | "--directory"))
+        .map(|(_, to)| to.clone());
     let inline = simple.args.iter().filter_map(|arg| part(arg, "--directory="));
     if extracts {
         return folder.chain(inline).collect();
@@ -157,7 +205,8 @@ fn tar(simple: &Simple) -> Vec<Arg> {
     let creates = bundle.contains(['c', 'r', 'u']) && !first.starts_with("--");
     let file = pairs.filter(|(option, _)| {
         let text = option.text.as_str();
-        text == "--file" || (!text.starts_with("--") && text.ends_with('f') && (text.starts_with('-') || *text == *first))
+        text == "--file"
+            || (!text.starts_with("--") && text.ends_with('f') && (text.starts_with('-') || *text == *first))
     });
     if creates { file.map(|(_, to)| to.clone()).filter(|to| to.text != "-").collect() } else { Vec::new() }
 }

@@ -1,7 +1,9 @@
 //! Lists, pipelines, simple commands and redirects.
 
 use super::cursor::{Cursor, is_meta, is_name};
-use super::{Assign, Command, Item, Kind, Operator, Piece, Pipeline, Redirect, Script, Target, Unreadable, Value, Word};
+use super::{
+    Assign, Command, Item, Kind, Operator, Piece, Pipeline, Redirect, Script, Target, Unreadable, Value, Word,
+};
 
 /// Words that end the list in which they begin a command.
 const ENDS: [&str; 8] = ["then", "do", "done", "fi", "elif", "else", "esac", "}"];
@@ -12,7 +14,11 @@ impl Cursor {
         let mut items = Vec::new();
         loop {
             self.lines()?;
-            if self.peek().is_none_or(|c| c == ')') || self.looks_at(";;") || self.looks_at(";&") || self.at_end_word() {
+            if self.peek().is_none_or(|c| c == ')')
+                || self.looks_at(";;")
+                || self.looks_at(";&")
+                || self.at_end_word()
+            {
                 return Ok(Script { items });
             }
             let mut chain = vec![self.pipeline()?];
@@ -84,10 +90,7 @@ impl Cursor {
     }
 
     pub(super) fn command(&mut self) -> Result<Command, Unreadable> {
-        let kind = match self.compound()? {
-            Some(kind) => kind,
-            None => return self.simple(),
-        };
+        let Some(kind) = self.compound()? else { return self.simple() };
         let mut redirects = Vec::new();
         loop {
             self.blanks();
@@ -244,8 +247,7 @@ impl Cursor {
             return Ok(Some(Redirect { operator, target: Target::Heredoc(body) }));
         }
         let word = self.word()?.ok_or(Unreadable::Unexpected('>'))?;
-        let is_descriptor =
-            word.source.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
+        let is_descriptor = word.source.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
         if operator == Operator::Duplicate && !is_descriptor {
             // `>& file` writes both streams; `>&$fd` may be either and is taken for the worse.
             operator = if sign == "<&" { Operator::Read } else { Operator::Write };

@@ -161,7 +161,7 @@ impl Cursor {
             self.closes(')', "case")?;
             let body = self.script()?;
             arms.push((patterns, body));
-            if !(self.takes(";;&") || self.takes(";;") || self.takes(";&")) && !self.at_keyword("esac") {
+            if !(self.takes(";;&") || self.takes(";;") || self.takes(";&") || self.at_keyword("esac")) {
                 return Err(Unreadable::Open("case"));
             }
         }

@@ -177,7 +177,12 @@ impl Cursor {
     }
 
     /// Announces a heredoc; its text stands below this line.
-    pub(super) fn announce(&mut self, delimiter: String, quoted: bool, strip_tabs: bool) -> Rc<OnceCell<Word>> {
+    pub(super) fn announce(
+        &mut self,
+        delimiter: String,
+        quoted: bool,
+        strip_tabs: bool,
+    ) -> Rc<OnceCell<Word>> {
         let body = Rc::new(OnceCell::new());
         self.pending.push(Pending { delimiter, quoted, strip_tabs, body: Rc::clone(&body) });
         body

@@ -59,19 +59,46 @@ pub(super) struct Command {
 /// What kind of command.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    Simple { assigns: Vec<Assign>, words: Vec<Word> },
-    Group { body: Script, subshell: bool },
-    If { arms: Vec<(Script, Script)>, otherwise: Option<Script> },
+    Simple {
+        assigns: Vec<Assign>,
+        words: Vec<Word>,
+    },
+    Group {
+        body: Script,
+        subshell: bool,
+    },
+    If {
+        arms: Vec<(Script, Script)>,
+        otherwise: Option<Script>,
+    },
     /// `while` and `until`.
-    Loop { condition: Script, body: Script },
+    Loop {
+        condition: Script,
+        body: Script,
+    },
     /// `for` and `select`; without `in` the positional parameters, which are not known.
-    For { name: String, words: Option<Vec<Word>>, body: Script },
+    For {
+        name: String,
+        words: Option<Vec<Word>>,
+        body: Script,
+    },
     /// `for ((…))`.
-    Count { arithmetic: Vec<Piece>, body: Script },
-    Case { subject: Word, arms: Vec<(Vec<Word>, Script)> },
-    Function { name: String, body: Rc<Command> },
+    Count {
+        arithmetic: Vec<Piece>,
+        body: Script,
+    },
+    Case {
+        subject: Word,
+        arms: Vec<(Vec<Word>, Script)>,
+    },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
     /// `((…))` and `[[ … ]]`: only what is expanded in them matters.
-    Test { words: Vec<Word> },
+    Test {
+        words: Vec<Word>,
+    },
     /// `coproc`: runs beside the shell.
     Beside(Box<Command>),
 }
@@ -134,13 +161,22 @@ pub(super) enum Piece {
     /// Unquoted: braces, tildes and patterns have their meaning.
     Bare(String),
     Quoted(String),
-    Parameter { parameter: Box<Parameter>, quoted: bool },
+    Parameter {
+        parameter: Box<Parameter>,
+        quoted: bool,
+    },
     /// `$(…)` and backticks.
-    Command { script: Rc<Script>, quoted: bool },
+    Command {
+        script: Rc<Script>,
+        quoted: bool,
+    },
     /// A number that we do not compute; what is expanded in it.
     Arithmetic(Vec<Piece>),
     /// `<(…)` and `>(…)`.
-    Process { script: Rc<Script>, reads: bool },
+    Process {
+        script: Rc<Script>,
+        reads: bool,
+    },
     /// `@(…)` and the like: matches anything; what is expanded in it.
     Pattern(Vec<Piece>),
 }

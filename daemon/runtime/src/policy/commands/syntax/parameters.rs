@@ -6,8 +6,8 @@ use super::{Parameter, Unreadable};
 
 /// Operators behind a parameter's name; the longest that fits counts.
 const OPERATORS: [&str; 21] = [
-    ":-", ":=", ":?", ":+", "%%", "##", "//", "/#", "/%", "^^", ",,", "-", "=", "?", "+", ":", "%", "#", "/", "^",
-    ",",
+    ":-", ":=", ":?", ":+", "%%", "##", "//", "/#", "/%", "^^", ",,", "-", "=", "?", "+", ":", "%", "#", "/",
+    "^", ",",
 ];
 
 impl Cursor {
@@ -63,16 +63,17 @@ impl Cursor {
             self.closes(']', "[")?;
         }
         if self.takes("@") {
-            parameter.operator = "@".to_owned();
+            "@".clone_into(&mut parameter.operator);
         } else if let Some(operator) = OPERATORS.into_iter().find(|operator| self.looks_at(operator)) {
             self.skip(operator.len());
             operator.clone_into(&mut parameter.operator);
         } else if self.peek() == Some('*') {
             // `${!prefix*}`.
             self.skip(1);
-            parameter.operator = "@".to_owned();
+            "@".clone_into(&mut parameter.operator);
         }
-        let is_default = matches!(parameter.operator.as_str(), ":-" | "-" | ":=" | "=" | ":+" | "+" | ":?" | "?");
+        let is_default =
+            matches!(parameter.operator.as_str(), ":-" | "-" | ":=" | "=" | ":+" | "+" | ":?" | "?");
         parameter.operand = self.pieces(Within::Braces(quoted && is_default))?;
         if parameter.operator.is_empty() && !parameter.operand.is_empty() {
             return Err(Unreadable::Unexpected('{'));

@@ -12,6 +12,10 @@ thread_local! {
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
+/// Words that the second reading takes for programs where `time` or `coproc` stands before them.
+const RESERVED: [&str; 14] =
+    ["for", "while", "until", "if", "case", "select", "{", "}", "do", "done", "fi", "esac", "in", "then"];
+
 /// The first word that begins a command by the second reading and that ours does not know as one.
 ///
 /// `heads` are the sources of the words that begin a command by our reading.
@@ -35,7 +39,7 @@ fn unknown_head(cursor: &mut TreeCursor<'_>, text: &str, heads: &[String]) -> Op
         let node = cursor.node();
         if node.kind() == "command_name" {
             let name = text.get(node.byte_range()).unwrap_or_default().trim();
-            if !heads.iter().any(|head| head == name) {
+            if !heads.iter().any(|head| head == name) && !RESERVED.contains(&name) {
                 return Some(name.to_owned());
             }
         }

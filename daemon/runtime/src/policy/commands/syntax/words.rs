@@ -49,6 +49,11 @@ impl Pieces {
         }
     }
 
+    /// Whether a parenthesis here begins a pattern such as `@(…)`.
+    fn end_in_pattern_sign(&self) -> bool {
+        matches!(self.0.last(), Some(Piece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']))
+    }
+
     fn literal(&mut self, c: char, within: Within) {
         if within.quotes() { self.quoted(c.encode_utf8(&mut [0; 4])) } else { self.bare(c) }
     }
@@ -78,7 +83,7 @@ impl Cursor {
                     let script = self.substitution()?;
                     pieces.0.push(Piece::Process { script, reads: c == '<' });
                 }
-                (Within::Plain, '(') if self.follows_pattern_sign(&pieces) => {
+                (Within::Plain, '(') if pieces.end_in_pattern_sign() => {
                     self.skip(1);
                     let inner = self.deeper(|cursor| cursor.pieces(Within::Pattern))?;
                     self.closes(')', "(")?;
@@ -129,10 +134,6 @@ impl Cursor {
             }
         }
         Ok(pieces.0)
-    }
-
-    fn follows_pattern_sign(&self, pieces: &Pieces) -> bool {
-        matches!(pieces.0.last(), Some(Piece::Bare(text)) if text.ends_with(['?', '*', '+', '@', '!']))
     }
 
     pub(super) fn closes(&mut self, with: char, open: &'static str) -> Result<(), Unreadable> {
@@ -251,7 +252,10 @@ impl Cursor {
                 self.skip(2);
                 self.double_quoted(pieces)?;
             }
-            Some(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => {
+            Some(c)
+                if c.is_ascii_alphanumeric()
+                    || matches!(c, '_' | '@' | '*' | '#' | '?' | '-' | '$' | '!') =>
+            {
                 self.skip(1);
                 let parameter = Box::new(self.plain_parameter());
                 pieces.0.push(Piece::Parameter { parameter, quoted });
