@@ -266,6 +266,10 @@ paths! {
     cron_dir => "cron";
     logs_dir => "logs";
     cache_dir => "cache";
+    /// Logs of background processes.
+    processes_dir => "processes";
+    /// Which background processes there are.
+    processes_json => "processes.json";
     checkpoints_dir => "checkpoints";
     snapshots_dir => "state-snapshots";
     backups_dir => "backups";

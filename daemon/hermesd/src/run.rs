@@ -212,6 +212,9 @@ async fn live(
         warn!(turns = recovered.closed.len(), "closed turns that the last daemon left unfinished");
     }
 
+    // Before anybody can connect: a client of the agent's own is known by them.
+    server.processes.readopt().await;
+
     let socket = home.socket(&SocketEnv {
         xdg_runtime_dir: around.xdg_runtime_dir.clone(),
         temp_dir: around.temp_dir.clone(),
@@ -332,7 +335,7 @@ fn announce_ready(args: &RunArgs, home: &Home, socket: &Path) {
 
 async fn idle_for(limit: Option<Duration>, server: &hermes_server::ServerDeps, clock: &dyn Clock) {
     match limit {
-        Some(limit) => idle(limit, &server.clients, &server.engine, clock).await,
+        Some(limit) => idle(limit, server, clock).await,
         None => std::future::pending().await,
     }
 }

@@ -4,8 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use hermes_core::{Clock, Instant};
-use hermes_engine::Engine;
-use hermes_server::{Clients, ShutdownCommand};
+use hermes_server::{ServerDeps, ShutdownCommand};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Longest time between two looks at an idle daemon.
@@ -73,11 +72,13 @@ impl Signals {
 }
 
 /// Returns once nobody has needed the daemon for `limit`.
-pub(crate) async fn idle(limit: Duration, clients: &Clients, engine: &Engine, clock: &dyn Clock) {
+pub(crate) async fn idle(limit: Duration, server: &ServerDeps, clock: &dyn Clock) {
+    let ServerDeps { clients, engine, processes, .. } = server;
     let mut watch = IdleWatch { limit, busy_until: clock.now() };
     loop {
         let status = engine.status();
-        let busy = clients.count() > 0 || status.active_turns > 0 || status.queued_inputs > 0;
+        let turns = status.active_turns > 0 || status.queued_inputs > 0;
+        let busy = clients.count() > 0 || turns || processes.busy() > 0;
         match watch.look(clock.now(), busy, clients.last_seen()) {
             None => return,
             Some(rest) => tokio::time::sleep(rest.min(IDLE_LOOK)).await,

@@ -15,14 +15,15 @@ use hermes_providers::{
 };
 use hermes_runtime::{
     CheckpointSettings, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, PolicyInput,
-    Redactor, SecretScope, SecuritySettings, Snapshots, SnapshotsInput, Tasks, TerminalBackend, TerminalSettings,
+    Processes, ProcessesInput, Redactor, SecretScope, SecuritySettings, Snapshots, SnapshotsInput, Tasks, TerminalBackend, TerminalSettings,
 };
+use hermes_runtime::kin::ProcessId;
 use hermes_server::{
     Clients, DefaultModel, Identity, LogFeed, Notices, ServerDeps, ShutdownCommand, StorageReport,
 };
 use hermes_state::{Db, OpenOptions, StateSettings};
 use hermes_tools::{
-    Ask, ChildFacts, Dispatcher, FileLedger, NoHooks, Registry, ToolServices,
+    Ask, ChildFacts, Dispatcher, FileLedger, NoHooks, ProcessNotices, Registry, ToolServices,
     ToolSettings, Wake,
 };
 use jiff::Timestamp;
@@ -100,6 +101,7 @@ impl Parts {
         let (tool_settings_sender, tool_settings) =
             watch::channel(Arc::new(ToolSettings::from_settings(&settings)));
         let terminal: TerminalSettings = settings.section("terminal");
+        let grace = Duration::from_secs(terminal.daemon_term_grace_seconds);
         let backend: Arc<dyn TerminalBackend> = Arc::new(LocalBackend::new(LocalBackendInput {
             temp_dir: around.temp_dir.clone(),
             settings: terminal,
@@ -130,6 +132,15 @@ impl Parts {
             tasks: tasks.clone(),
         });
         snapshots.start();
+        let processes = Processes::new(ProcessesInput {
+            folder: home.processes_dir(),
+            register: home.processes_json(),
+            backend: Arc::clone(&backend),
+            tasks: tasks.clone(),
+            clock: Arc::clone(clock),
+            listener: Arc::new(ProcessNotices::new(Arc::clone(&wake) as Arc<dyn Wake>, redactor.clone())),
+            grace,
+        });
         let services = ToolServices {
             policy: Policy::new(PolicyInput {
                 paths,
@@ -138,6 +149,7 @@ impl Parts {
             }),
             redactor: redactor.clone(),
             backend: Arc::clone(&backend),
+            processes: processes.clone(),
             child_env: ChildFacts {
                 hermes_home: home.dir().to_path_buf(),
                 user_home: user_home.clone(),
@@ -163,7 +175,10 @@ impl Parts {
             todos: Arc::clone(&todos),
             settings: settings_now.clone(),
         });
-        let machine = hermes_tools::file_tools().into_iter().chain(hermes_tools::terminal_tools());
+        let machine = hermes_tools::file_tools()
+            .into_iter()
+            .chain(hermes_tools::terminal_tools())
+            .chain(hermes_tools::process_tools(&processes));
         for tool in machine.chain(conversation) {
             registry.register(tool).map_err(|error| StartError::Wiring(error.into()))?;
         }
@@ -212,7 +227,9 @@ impl Parts {
             clock: Arc::clone(clock),
             clients: Clients::new(Arc::clone(clock)),
             notices,
-            family: own_kin::family(home, around, input.on_demand, Vec::new),
+            family: own_kin::family(home, around, input.on_demand, taken_over(&processes)),
+            processes,
+            redactor: redactor.clone(),
             approvals,
             policy: Arc::new(policy.clone()),
             logs: input.log_feed,
@@ -236,6 +253,12 @@ impl Parts {
     pub(crate) async fn close_backend(&self) {
         self.backend.close().await;
     }
+}
+
+/// The background processes of earlier daemons, for telling the agent's own clients.
+fn taken_over(processes: &Processes) -> impl Fn() -> Vec<ProcessId> + Send + Sync + 'static {
+    let processes = processes.clone();
+    move || processes.roots().into_iter().map(|(pid, started)| ProcessId { pid, started }).collect()
 }
 
 /// Masks what the secret file and the settings hold.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes_config::Settings;
 use hermes_core::{Clock, Epoch, Instant};
 use hermes_engine::Engine;
-use hermes_runtime::{Approvals, Snapshots};
+use hermes_runtime::{Approvals, Processes, Redactor, Snapshots};
 use hermes_runtime::kin::Family;
 use hermes_state::Db;
 use tokio::sync::{mpsc, watch};
@@ -25,6 +25,10 @@ pub struct ServerDeps {
     pub db: Db,
     /// What turns have changed, and how it was before.
     pub snapshots: Snapshots,
+    /// What tools have left running.
+    pub processes: Processes,
+    /// Masks what is shown of commands.
+    pub redactor: Redactor,
     pub settings: watch::Receiver<Arc<Settings>>,
     pub identity: Identity,
     pub storage: StorageReport,

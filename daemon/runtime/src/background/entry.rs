@@ -88,7 +88,9 @@ impl Entry {
     /// A process of an earlier daemon, which runs or has ended since; `None` when even its log cannot be read.
     pub(super) fn restored(record: Record, boot: &str, now: Instant) -> Option<Self> {
         let log = Log::open(&record.log)
-            .inspect_err(|error| tracing::warn!(id = record.id, %error, "log of a background process is gone"))
+            .inspect_err(
+                |error| tracing::warn!(id = record.id, %error, "log of a background process is gone"),
+            )
             .ok()?;
         let process = Process { pid: record.pid, started: record.start_ticks };
         let same_boot = record.boot == boot;
@@ -187,7 +189,6 @@ impl Entry {
             notices: life.notices,
             polled: life.polled.offset,
             told: life.told,
-            detached: self.facts.detached,
             ended: life.end.as_ref().map(|end| EndRecord {
                 at: end.at.0,
                 exit_code: end.exit_code,

@@ -21,6 +21,7 @@ pub(super) enum Input {
 }
 
 /// Why a write failed.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum WriteError {
     Closed { why: &'static str },
     NotReading { written: usize },

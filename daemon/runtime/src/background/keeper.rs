@@ -82,7 +82,12 @@ struct Looked {
 
 impl Keeper {
     /// Watches a process that this daemon started.
-    pub(super) async fn own(self, mut child: Child, output: Option<OwnedReadPty>, prepared: BackgroundCommand) {
+    pub(super) async fn own(
+        self,
+        mut child: Child,
+        output: Option<OwnedReadPty>,
+        prepared: BackgroundCommand,
+    ) {
         let mut looked = Looked::default();
         let mut drain = std::pin::pin!(copy(output, &self.entry.log));
         let mut drained = false;
@@ -176,7 +181,8 @@ impl Keeper {
     async fn remember(&self) {
         let kept = self.shared.limits.kept.as_secs_f64();
         loop {
-            let end = self.entry.view().end.map_or(0.0, |end| self.shared.input.clock.now().seconds_since(end.at));
+            let end =
+                self.entry.view().end.map_or(0.0, |end| self.shared.input.clock.now().seconds_since(end.at));
             let rest = Duration::try_from_secs_f64((kept - end).clamp(0.0, kept)).unwrap_or_default();
             let untold = self.end_is_wanted();
             let pause = if untold { rest.min(TELL_AGAIN) } else { rest };
@@ -247,8 +253,10 @@ impl Keeper {
                 match flow {
                     Flow::Open => {
                         let left_out = matching.len().saturating_sub(NOTICE_LINES) as u64;
-                        let occasion =
-                            Occasion::Matched { lines: bounded(&matching), suppressed: suppressed + left_out };
+                        let occasion = Occasion::Matched {
+                            lines: bounded(&matching),
+                            suppressed: suppressed + left_out,
+                        };
                         self.say(occasion).await;
                     }
                     Flow::Closing => {
@@ -292,7 +300,8 @@ impl Keeper {
         cut_front(&mut tail, NOTICE_CHARS);
         let id = format!("{}:exit", self.entry.facts.id);
         let occasion = Occasion::Ended { tail };
-        let taken = self.shared.input.listener.said(ProcessWord { id, process: self.entry.view(), occasion }).await;
+        let taken =
+            self.shared.input.listener.said(ProcessWord { id, process: self.entry.view(), occasion }).await;
         if taken {
             // After it was said: rather twice, under the same id, than never.
             self.entry.life().told = true;
@@ -308,7 +317,9 @@ impl Keeper {
 
 /// Copies what a terminal shows to the log, until the terminal is gone.
 async fn copy(output: Option<OwnedReadPty>, log: &Log) {
-    let (Some(mut output), Ok(mut file)) = (output, log.writer()) else { return std::future::pending().await };
+    let (Some(mut output), Ok(mut file)) = (output, log.writer()) else {
+        return std::future::pending().await;
+    };
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match output.read(&mut buffer).await {

@@ -231,7 +231,7 @@ mod tests {
     fn a_flood_takes_bounded_room_and_positions_stay() {
         let (_temp, log) = log();
         let (mut writer, mut freed, keep) = (log.writer().unwrap(), 0, 1024 * 1024);
-        let piece = [b'x'; 64 * 1024];
+        let piece = vec![b'x'; 64 * 1024];
         for _ in 0..320 {
             writer.write_all(&piece).unwrap();
             log.trim(&mut freed, keep);

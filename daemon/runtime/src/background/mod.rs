@@ -10,7 +10,9 @@ mod input;
 mod keeper;
 mod log;
 mod record;
+mod view;
 mod watch;
+mod word;
 
 #[cfg(test)]
 mod tests;
@@ -23,19 +25,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use hermes_core::{Clock, Instant, Principal};
-use serde::{Deserialize, Serialize};
+use hermes_core::{Clock, Principal};
 use tokio_util::sync::CancellationToken;
 
 use crate::secret::Secret;
 use crate::tasks::Tasks;
-use crate::terminal::{BackgroundSpec, SessionKey, TerminalBackend, TerminalError, pty};
 use crate::terminal::group::Tree;
 use crate::terminal::processes::{Process, boot_id};
+use crate::terminal::{BackgroundSpec, SessionKey, TerminalBackend, TerminalError, pty};
 use entry::{Entry, Facts};
 use keeper::Keeper;
 use log::Log;
+
+pub use view::{EndReason, Killed, Output, Polled, ProcessEnd, ProcessView, WaitEnd};
+pub use word::{NobodyListens, Occasion, ProcessListener, ProcessWord};
 
 /// How many processes are tracked, ended ones included.
 const MAX_TRACKED: usize = 64;
@@ -124,144 +127,6 @@ impl fmt::Debug for StartSpec {
     }
 }
 
-/// A background process as it stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProcessView {
-    /// `proc_` and 12 hexadecimal digits.
-    pub id: String,
-    pub session: SessionKey,
-    pub principal: Principal,
-    pub command: String,
-    pub cwd: PathBuf,
-    pub pid: i32,
-    pub started_at: Instant,
-    /// On a terminal of its own.
-    pub pty: bool,
-    /// Taken over from an earlier daemon: its input is closed and its exit code will not be known.
-    pub detached: bool,
-    pub notify_on_complete: bool,
-    pub watch_patterns: Vec<String>,
-    /// Lines that matched so far.
-    pub watch_hits: u64,
-    /// `None` while it runs.
-    pub end: Option<ProcessEnd>,
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProcessEnd {
-    pub at: Instant,
-    /// As a shell gives it; unknown when no daemon was there to see it.
-    pub exit_code: Option<i32>,
-    pub reason: EndReason,
-    /// Who or what ended it, if it did not by itself: `process.kill`, `signal SIGKILL`.
-    pub source: Option<String>,
-}
-
-/// Why a process is no longer there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// Its shell came to its end.
-    Exited,
-    /// The agent ended it.
-    Killed,
-    /// It went while no daemon was there.
-    Lost,
-}
-
-impl EndReason {
-    /// The word for it in results.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Exited => "exited",
-            Self::Killed => "killed",
-            Self::Lost => "lost",
-        }
-    }
-}
-
-/// New output of a process.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Polled {
-    pub process: ProcessView,
-    /// What came since the last poll: escape sequences removed, secrets not masked.
-    pub new_output: String,
-    /// Bytes of older output that were passed over.
-    pub skipped: u64,
-}
-
-/// The end of a process's output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
-    pub text: String,
-    /// It begins before `text` does.
-    pub truncated: bool,
-    /// The log itself, when it is whole.
-    pub file: Option<PathBuf>,
-}
-
-/// How a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitEnd {
-    Exited,
-    TimedOut,
-    Interrupted,
-}
-
-/// What a kill did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Killed {
-    pub process: ProcessView,
-    /// It had ended before, and had left nothing behind.
-    pub already_exited: bool,
-    /// It had ended before, and what it left behind was ended now.
-    pub left_behind: bool,
-    /// Something would not go.
-    pub survived: bool,
-}
-
-/// What a process says by itself.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProcessWord {
-    /// Unique for good: the process and the occasion.
-    pub id: String,
-    pub process: ProcessView,
-    pub occasion: Occasion,
-}
-
-/// Why it speaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Occasion {
-    /// It has ended; the end of its output.
-    Ended { tail: String },
-    /// Lines that it was watched for; so many more were held back since the last word.
-    Matched { lines: Vec<String>, suppressed: u64 },
-    /// It matched too often: it is no longer watched, and its end will be told.
-    WatchEnded { suppressed: u64 },
-    /// All processes together matched too often: there is silence for half a minute.
-    Silenced,
-}
-
-/// Hears processes. Implemented above, where sessions are known.
-#[async_trait]
-pub trait ProcessListener: Send + Sync + fmt::Debug {
-    /// Takes a word. `true`: it will reach the session, whatever comes. The end of a process is said again until
-    /// then, and may be once more after a crash.
-    async fn said(&self, word: ProcessWord) -> bool;
-}
-
-/// Hears nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyListens;
-
-#[async_trait]
-impl ProcessListener for NobodyListens {
-    async fn said(&self, _: ProcessWord) -> bool {
-        true
-    }
-}
-
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -311,7 +176,11 @@ impl Processes {
     /// Starts a process. It is in the register when this returns.
     ///
     /// `cancel` counts until the process has started.
-    pub async fn start(&self, spec: StartSpec, cancel: &CancellationToken) -> Result<ProcessView, StartError> {
+    pub async fn start(
+        &self,
+        spec: StartSpec,
+        cancel: &CancellationToken,
+    ) -> Result<ProcessView, StartError> {
         let shared = &self.0;
         if shared.make_room() {
             shared.save();
@@ -360,14 +229,12 @@ impl Processes {
         shared.entries().insert(entry.facts.id.clone(), Arc::clone(&entry));
         shared.save();
         tracing::info!(id = entry.facts.id, pid, pty, "background process started");
-        if let Some(input) = spec.input {
-            let entry = Arc::clone(&entry);
-            shared.input.tasks.spawn("process-input", async move {
-                let _ = entry.write(input.expose().as_bytes()).await;
-            });
-        }
         let keeper = Keeper { shared: Arc::clone(shared), entry: Arc::clone(&entry) };
         shared.input.tasks.spawn("process", keeper.own(started.child, started.output, prepared));
+        if let Some(input) = spec.input {
+            // Before anybody else can write. One that reads nothing has no use for it either.
+            let _ = entry.write(input.expose().as_bytes()).await;
+        }
         Ok(entry.view())
     }
 
@@ -408,7 +275,9 @@ impl Processes {
         let entry = self.entry(session, id)?;
         // Looked at before the output is read, so that an end comes with all that was printed before it.
         let process = entry.view();
-        let piece = entry.new_output(max_chars).map_err(|source| ProcessError::Output { id: id.to_owned(), source })?;
+        let piece = entry
+            .new_output(max_chars)
+            .map_err(|source| ProcessError::Output { id: id.to_owned(), source })?;
         if process.end.is_some() {
             entry.life().told = true;
         }
@@ -423,12 +292,7 @@ impl Processes {
             .log
             .tail(max_chars.min(WINDOW_CHARS))
             .map_err(|source| ProcessError::Output { id: id.to_owned(), source })?;
-        let whole = entry.log.length() <= self.0.limits.log_bytes;
-        Ok(Output {
-            text: piece.text,
-            truncated: piece.skipped > 0,
-            file: whole.then(|| entry.log.path().to_owned()),
-        })
+        Ok(Output { text: piece.text, truncated: piece.skipped > 0 })
     }
 
     /// Waits for a process's end. An end that this tells is not told again. Cancel-safe.
@@ -555,7 +419,11 @@ impl Shared {
             }
             let Some(entry) = Entry::restored(record, &boot, now) else { continue };
             let entry = Arc::new(entry);
-            tracing::info!(id = entry.facts.id, running = entry.view().end.is_none(), "background process taken over");
+            tracing::info!(
+                id = entry.facts.id,
+                running = entry.view().end.is_none(),
+                "background process taken over"
+            );
             self.entries().insert(entry.facts.id.clone(), Arc::clone(&entry));
             keepers.push(Keeper { shared: Arc::clone(self), entry });
         }

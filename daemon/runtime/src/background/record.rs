@@ -41,7 +41,6 @@ pub(super) struct Record {
     pub(super) polled: u64,
     /// The session knows of its end.
     pub(super) told: bool,
-    pub(super) detached: bool,
     pub(super) ended: Option<EndRecord>,
 }
 
@@ -77,7 +76,10 @@ pub(super) fn load(path: &Path) -> Vec<Record> {
     match serde_json::from_slice::<Register>(&bytes) {
         Ok(register) if register.version == VERSION => register.processes,
         Ok(register) => {
-            tracing::warn!(version = register.version, "the list of background processes is of another version");
+            tracing::warn!(
+                version = register.version,
+                "the list of background processes is of another version"
+            );
             Vec::new()
         }
         Err(error) => {
@@ -117,7 +119,6 @@ mod tests {
             notices: 1,
             polled: 12,
             told: false,
-            detached: false,
             ended: Some(EndRecord {
                 at: 2.0,
                 exit_code: Some(0),
@@ -135,7 +136,9 @@ mod tests {
     fn a_foreign_or_broken_file_counts_as_none() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("processes.json");
-        for text in ["", "[]", "[{\"session_id\": \"proc_1\", \"pid\": 1}]", "{\"version\": 2, \"processes\": []}"] {
+        for text in
+            ["", "[]", "[{\"session_id\": \"proc_1\", \"pid\": 1}]", "{\"version\": 2, \"processes\": []}"]
+        {
             fs::write(&path, text).unwrap();
             assert_eq!(load(&path), [], "{text}");
         }

@@ -36,7 +36,12 @@ impl Tree {
     /// `None` once that shell is gone and its number may belong to somebody else. `known` are members that were
     /// seen before.
     pub(crate) fn new(leader: Option<i32>, mark: &str, known: BTreeSet<Process>) -> Self {
-        Self { leader: leader.filter(|pid| *pid > 1), mark: format!("{RUN_MARK}={mark}"), known, group: false }
+        Self {
+            leader: leader.filter(|pid| *pid > 1),
+            mark: format!("{RUN_MARK}={mark}"),
+            known,
+            group: false,
+        }
     }
 
     /// The members that live now.

@@ -27,7 +27,8 @@ use super::pump::{Collected, Pump};
 use super::session::{BackgroundCommand, SessionSetup, ShellSession};
 use super::shell::{Shell, folders_of, own_shell};
 use super::{
-    BackgroundSpec, CommandOutput, CommandSpec, EXIT_INTERRUPTED, EXIT_TIMEOUT, SessionKey, TerminalBackend, TerminalError,
+    BackgroundSpec, CommandOutput, CommandSpec, EXIT_INTERRUPTED, EXIT_TIMEOUT, SessionKey, TerminalBackend,
+    TerminalError,
 };
 use crate::child_env::blocked_names;
 use crate::secret::SecretScope;

@@ -36,7 +36,8 @@ impl Process {
             Err(Unheld::Gone) => false,
             // A kernel without such handles: the moment between look and signal stays.
             Err(Unheld::Unsupported) => {
-                self.is_alive() && nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid), signal).is_ok()
+                self.is_alive()
+                    && nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid), signal).is_ok()
             }
         }
     }

@@ -61,7 +61,11 @@ impl Pump {
 
     /// Reads until the pipe ends, or, once `exited` is cancelled, until the drain time is over: a child that
     /// lives on may hold the pipe for ever.
-    pub(super) async fn run(mut self, mut pipe: impl AsyncRead + Unpin, exited: &CancellationToken) -> Collected {
+    pub(super) async fn run(
+        mut self,
+        mut pipe: impl AsyncRead + Unpin,
+        exited: &CancellationToken,
+    ) -> Collected {
         let mut buffer = vec![0; READ_BYTES];
         let mut drain: Option<Instant> = None;
         let mut until = Instant::now();

@@ -262,7 +262,8 @@ impl ShellSession {
     ) -> BackgroundCommand {
         let mark = uuid::Uuid::new_v4().simple().to_string();
         let mut shell = self.shell_command(own_session);
-        let made = self.folder.as_ref().map(|folder| self.background_files(folder, command, cwd, env, &mut shell));
+        let made =
+            self.folder.as_ref().map(|folder| self.background_files(folder, command, cwd, env, &mut shell));
         let files = match made {
             Some(Ok(files)) => {
                 let launch = script::launch_only(self.shell.dialect, &files.enter, &files.command, other);

@@ -58,7 +58,8 @@ pub(super) fn folders_of(env: &[(OsString, OsString)]) -> Vec<PathBuf> {
 pub(super) fn own_shell(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let shell = env.iter().find(|(name, _)| name == "SHELL").map(|(_, value)| PathBuf::from(value))?;
     let name = shell.file_name()?.to_str()?;
-    (matches!(name, "zsh" | "ksh" | "ksh93" | "mksh") && shell.is_absolute() && is_executable(&shell)).then_some(shell)
+    (matches!(name, "zsh" | "ksh" | "ksh93" | "mksh") && shell.is_absolute() && is_executable(&shell))
+        .then_some(shell)
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -1,16 +1,22 @@
-//! Contract → core: snapshots of files.
+//! Contract → core: snapshots of files, background processes.
 
 use std::path::{Path, PathBuf};
 
 use hermes_core::SessionId;
 use hermes_proto::v1 as wire;
-use hermes_runtime::RestoreRequest;
+use hermes_runtime::{RestoreRequest, SessionKey};
 
 use super::field::{InvalidField, session_id};
 
 /// Reads which snapshots are asked for, and how many; 0 means all.
 pub(crate) fn list(request: &wire::ListSnapshotsRequest) -> Result<(SessionId, usize), InvalidField> {
     Ok((session_id(&request.session_id)?, usize::try_from(request.limit).unwrap_or(usize::MAX)))
+}
+
+/// Whose background processes are asked for; `None` means everybody's.
+pub(crate) fn processes(request: &wire::ListProcessesRequest) -> Result<Option<SessionKey>, InvalidField> {
+    let session = request.session_id.as_deref().map(session_id).transpose()?;
+    Ok(session.as_ref().map(SessionKey::from))
 }
 
 /// Which snapshot is to be compared.

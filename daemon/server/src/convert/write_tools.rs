@@ -1,9 +1,9 @@
-//! Core → contract: snapshots of files. A path that is no text goes out as it is shown.
+//! Core → contract: snapshots of files, background processes. A path that is no text goes out as it is shown.
 
 use std::path::PathBuf;
 
 use hermes_proto::v1 as wire;
-use hermes_runtime::{Restored, Snapshot, SnapshotDiff, SnapshotFile};
+use hermes_runtime::{ProcessView, Redactor, Restored, Snapshot, SnapshotDiff, SnapshotFile};
 
 pub(crate) fn snapshot(snapshot: Snapshot) -> wire::Snapshot {
     wire::Snapshot {
@@ -25,6 +25,21 @@ fn file(file: SnapshotFile) -> wire::SnapshotFile {
         removed_lines: file.removed_lines,
         edited_since: file.edited_since,
         not_kept: file.not_kept,
+    }
+}
+
+pub(crate) fn process(process: ProcessView, redactor: &Redactor) -> wire::BackgroundProcess {
+    let status = if process.end.is_some() { "exited" } else { "running" };
+    wire::BackgroundProcess {
+        id: process.id,
+        session_id: process.session.as_str().to_owned(),
+        command: redactor.redact(&process.command).into_owned(),
+        cwd: text(process.cwd),
+        pid: u32::try_from(process.pid).unwrap_or_default(),
+        started_at: process.started_at.unix_seconds(),
+        status: status.to_owned(),
+        exit_code: process.end.and_then(|end| end.exit_code),
+        detached: process.detached,
     }
 }
 

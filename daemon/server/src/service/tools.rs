@@ -51,9 +51,13 @@ impl Tools for ToolsService {
 
     async fn list_processes(
         &self,
-        _: Request<wire::ListProcessesRequest>,
+        request: Request<wire::ListProcessesRequest>,
     ) -> Result<Response<wire::ListProcessesResponse>, Status> {
-        Err(Status::unimplemented("this daemon keeps no background processes"))
+        let session = read_tools::processes(request.get_ref())?;
+        let processes = self.0.deps.processes.list(session.as_ref()).into_iter();
+        let processes =
+            processes.map(|process| write_tools::process(process, &self.0.deps.redactor)).collect();
+        limit::reply(wire::ListProcessesResponse { processes }, "ask for the processes of one session")
     }
 }
 

@@ -5,8 +5,8 @@ use crate::terminal::lexer::{Simple, simple_commands};
 
 /// Programs whose input is run in a shell: here, on another machine, or as another user.
 const SHELLS: [&str; 24] = [
-    "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "busybox", "ssh", "su", "sudo", "doas",
-    "chroot", "nsenter", "script", "tmux", "screen", "telnet", "nc", "xargs",
+    "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "busybox", "ssh", "su",
+    "sudo", "doas", "chroot", "nsenter", "script", "tmux", "screen", "telnet", "nc", "xargs",
 ];
 
 /// Interpreters that run what they read when they are given no program, and how a program is given to them.
@@ -22,7 +22,8 @@ const INTERPRETERS: [(&str, &str); 8] = [
 ];
 
 /// Words in front of a command that run it as it is.
-const WRAPPERS: [&str; 9] = ["env", "exec", "command", "nohup", "time", "nice", "stdbuf", "setsid", "timeout"];
+const WRAPPERS: [&str; 9] =
+    ["env", "exec", "command", "nohup", "time", "nice", "stdbuf", "setsid", "timeout"];
 
 /// The command that `data` is to the processes of `command`; `None` when they take it as data.
 pub(super) fn command(command: &str, data: &str) -> Option<String> {
@@ -30,7 +31,9 @@ pub(super) fn command(command: &str, data: &str) -> Option<String> {
     for simple in simple_commands(command) {
         match reader(&simple) {
             Reader::Shell => return Some(data.to_owned()),
-            Reader::Interpreter { program, option } => found = Some(format!("{program} {option} {}", quoted(data))),
+            Reader::Interpreter { program, option } => {
+                found = Some(format!("{program} {option} {}", quoted(data)));
+            }
             Reader::Data => {}
         }
     }
@@ -72,7 +75,10 @@ fn reader(simple: &Simple) -> Reader {
     if SHELLS.contains(&program) {
         // A shell that has its program takes the rest as data, as far as its program does.
         let given = rest.iter().any(|word| !word.starts_with('-') || is_code_option(word));
-        let plain = matches!(program, "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "mksh" | "fish" | "csh" | "tcsh");
+        let plain = matches!(
+            program,
+            "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "mksh" | "fish" | "csh" | "tcsh"
+        );
         let script = plain && given && !rest.iter().any(|word| is_interactive(word));
         return match script {
             true if rest.iter().any(|word| is_code_option(word)) => inside_code(&rest),
@@ -85,14 +91,19 @@ fn reader(simple: &Simple) -> Reader {
     let known = INTERPRETERS.iter().find(|(name, _)| *name == bare);
     match known {
         Some((_, option)) => {
-            let has_program = rest.iter().any(|word| !word.starts_with('-') || is_code_option(word) || *word == "-m");
+            let has_program =
+                rest.iter().any(|word| !word.starts_with('-') || is_code_option(word) || *word == "-m");
             if has_program && !rest.iter().any(|word| is_interactive(word)) {
                 Reader::Data
             } else {
                 Reader::Interpreter { program: program.to_owned(), option }
             }
         }
-        None if matches!(program, "irb" | "pry" | "lua" | "tclsh" | "ghci" | "R" | "julia" | "deno" | "gdb" | "lldb" | "expect") => {
+        None if matches!(
+            program,
+            "irb" | "pry" | "lua" | "tclsh" | "ghci" | "R" | "julia" | "deno" | "gdb" | "lldb" | "expect"
+        ) =>
+        {
             Reader::Shell
         }
         None => Reader::Data,

@@ -195,7 +195,6 @@ impl Process {
         if output.truncated {
             let note = "older lines are not counted: these are of the last 200,000 characters";
             fields.insert("output_note".into(), note.into());
-            put_some(&mut fields, "output_file", output.file.map(|path| path.display().to_string()));
         }
         Ok(ToolOutput::looked(Value::Object(fields)))
     }
@@ -217,7 +216,8 @@ impl Process {
         if end == WaitEnd::TimedOut {
             let capped = asked.is_some_and(|asked| asked > longest);
             let limit = if capped { ", the longest wait" } else { "" };
-            let note = format!("it still runs after {seconds} s{limit}; wait again, or go on with something else");
+            let note =
+                format!("it still runs after {seconds} s{limit}; wait again, or go on with something else");
             fields.insert("timeout_note".into(), note.into());
         }
         let output = ToolOutput::looked(Value::Object(fields));
@@ -232,7 +232,8 @@ impl Process {
         let mut fields = facts(cx, &killed.process);
         let status = if killed.already_exited { "already_exited" } else { "killed" };
         fields.insert("status".into(), status.into());
-        let left = killed.left_behind.then_some("it had ended by itself; what it had left running was ended now");
+        let left =
+            killed.left_behind.then_some("it had ended by itself; what it had left running was ended now");
         put_some(&mut fields, "note", left);
         if killed.survived {
             fields.insert("error".into(), "some of its processes would not go; look with ps".into());
@@ -295,8 +296,12 @@ fn facts(cx: &ToolCx, process: &ProcessView) -> Map<String, Value> {
     if process.detached {
         fields.insert("detached".into(), true.into());
         let note = match &process.end {
-            None => Some("taken over after a restart of the daemon: its input is closed, its exit code will not be known"),
-            Some(end) if end.exit_code.is_none() => Some("its exit code is not known: no daemon saw its end, or a later one did"),
+            None => Some(
+                "taken over after a restart of the daemon: its input is closed, its exit code will not be known",
+            ),
+            Some(end) if end.exit_code.is_none() => {
+                Some("its exit code is not known: no daemon saw its end, or a later one did")
+            }
             Some(_) => None,
         };
         put_some(&mut fields, "detached_note", note);

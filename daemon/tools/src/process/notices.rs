@@ -64,16 +64,21 @@ fn words(process: &ProcessView, occasion: &Occasion) -> String {
         }
         Occasion::Matched { lines, suppressed } => {
             let lines = lines.join("\n");
-            format!("[Background process {id} printed what you watch for: {command}]{}\n{lines}", held(*suppressed))
+            format!(
+                "[Background process {id} printed what you watch for: {command}]{}\n{lines}",
+                held(*suppressed)
+            )
         }
         Occasion::WatchEnded { suppressed } => format!(
             "[Background process {id} is no longer watched: {command}]\nToo many lines match its patterns{}. You will be \
              told of its end; look at it with `process`.",
             held(*suppressed)
         ),
-        Occasion::Silenced => "[Background processes are silent for 30 s]\nToo many lines match the patterns that you \
+        Occasion::Silenced => {
+            "[Background processes are silent for 30 s]\nToo many lines match the patterns that you \
                                watch for, over all processes. Look at them with `process`."
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, SystemClock};
 use hermes_runtime::{
-    LocalBackend, LocalBackendInput, ProcessesInput, Secret, SecretScope, Tasks, TerminalBackend, TerminalSettings,
+    LocalBackend, LocalBackendInput, ProcessesInput, Secret, SecretScope, Tasks, TerminalBackend,
+    TerminalSettings,
 };
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
@@ -217,7 +218,10 @@ async fn after_a_restart_it_is_listed_polled_and_killed() {
     second.bench.dispatcher.services().processes.readopt().await;
     let list = second.json("process", json!({ "action": "list" })).await;
     let process = &list["processes"][0];
-    assert_eq!((&process["session_id"], &process["status"], &process["detached"]), (&json!(id), &json!("running"), &json!(true)));
+    assert_eq!(
+        (&process["session_id"], &process["status"], &process["detached"]),
+        (&json!(id), &json!("running"), &json!(true))
+    );
     second.prints(&id, "input ended").await;
     assert!(second.process("poll", &id).await["new_output"].as_str().unwrap().contains("ready"));
     let refused = second.json("process", json!({ "action": "submit", "session_id": id, "data": "x" })).await;
@@ -236,14 +240,21 @@ async fn every_action_answers_in_its_shape() {
     let home = tempfile::tempdir().unwrap();
     let live = Live::new(home.path());
     let started = live
-        .json("terminal", json!({ "command": "seq 1 300; read x; echo $x; exit 3", "background": true, "workdir": "/" }))
+        .json(
+            "terminal",
+            json!({ "command": "seq 1 300; read x; echo $x; exit 3", "background": true, "workdir": "/" }),
+        )
         .await;
     let id = started["session_id"].as_str().unwrap();
     live.prints(id, "300").await;
     let list = live.json("process", json!({ "action": "list" })).await;
-    let log = live.json("process", json!({ "action": "log", "session_id": id, "offset": 298, "limit": 5 })).await;
+    let log =
+        live.json("process", json!({ "action": "log", "session_id": id, "offset": 298, "limit": 5 })).await;
     let last = live.process("log", id).await;
-    assert_eq!((&last["offset"], &last["lines"], &last["total_lines"]), (&json!(100), &json!(200), &json!(300)));
+    assert_eq!(
+        (&last["offset"], &last["lines"], &last["total_lines"]),
+        (&json!(100), &json!(200), &json!(300))
+    );
     let write = live.json("process", json!({ "action": "write", "session_id": id, "data": "end\n" })).await;
     let wait = live.process("wait", id).await;
     let late = live.process("close", id).await;
@@ -277,7 +288,10 @@ async fn an_end_is_told_to_the_session_once() {
     let live = Live::new(home.path());
     let arguments = json!({ "command": "echo almost; exit 4", "background": true, "notify_on_complete": true, "watch_patterns": ["x"] });
     let started = live.json("terminal", arguments).await;
-    assert_eq!((&started["notify_on_complete"], &started["watch_patterns_ignored"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&started["notify_on_complete"], &started["watch_patterns_ignored"]),
+        (&json!(true), &json!(true))
+    );
     assert_eq!(started["hint"], json!(null));
     live.until("a notice", async || !live.heard.0.lock().unwrap().is_empty()).await;
     let heard = live.heard.0.lock().unwrap().clone();
@@ -324,7 +338,8 @@ async fn what_detaches_itself_is_watched_all_the_same() {
 async fn a_foreground_command_can_have_a_terminal() {
     let home = tempfile::tempdir().unwrap();
     let live = Live::new(home.path());
-    let command = "test -t 0 && test -t 1 && printf '\\e[31mred\\e[0m\\n'; tty >/dev/tty; cat; export A=1; cd /";
+    let command =
+        "test -t 0 && test -t 1 && printf '\\e[31mred\\e[0m\\n'; tty >/dev/tty; cat; export A=1; cd /";
     let value = live.json("terminal", json!({ "command": command, "pty": true })).await;
     let output = value["output"].as_str().unwrap();
     assert!(output.starts_with("red\n/dev/pts/"), "{value}");
@@ -372,7 +387,8 @@ async fn a_password_that_a_person_gives_reaches_every_sudo_and_nothing_else() {
     let expected = "one\n2\n3\npiped\nsub\n0\ndeclare -- _hermes_sudo_line=\"[redacted]\"\n";
     assert_eq!((&value["output"], &value["exit_code"]), (&json!(expected), &json!(0)));
     // It is remembered, and stays out of what the next command finds.
-    let next = live.json("terminal", json!({ "command": "sudo echo again; declare -F | grep -c hermes" })).await;
+    let next =
+        live.json("terminal", json!({ "command": "sudo echo again; declare -F | grep -c hermes" })).await;
     assert_eq!(next["output"], "again\n1\n");
     let none = live.json("terminal", json!({ "command": "set | grep -c -e right -e _hermes" })).await;
     assert_eq!(none["output"], "0\n");
@@ -382,7 +398,11 @@ async fn a_password_that_a_person_gives_reaches_every_sudo_and_nothing_else() {
     live.prints(&id, "typed").await;
     assert_eq!(live.process("log", &id).await["output"], "typed");
     live.process("kill", &id).await;
-    let id = live.start(json!({ "command": "sudo echo on a terminal; echo next; read -r x; echo \"$x\"", "pty": true })).await;
+    let id = live
+        .start(
+            json!({ "command": "sudo echo on a terminal; echo next; read -r x; echo \"$x\"", "pty": true }),
+        )
+        .await;
     live.prints(&id, "next").await;
     live.json("process", json!({ "action": "submit", "session_id": id, "data": "typed" })).await;
     live.process("wait", &id).await;
@@ -399,7 +419,7 @@ async fn a_wrong_password_is_forgotten_and_one_that_is_missing_is_explained() {
     assert!(live.bench.workspace.sudo_password().is_none());
     let value = live.json("terminal", json!({ "command": "sudo id" })).await;
     assert_eq!(value["output"], "sudo: a terminal is required to read the password\n");
-    assert_eq!(value["hint"], crate::terminal::sudo::HINT);
+    assert_eq!(value["hint"], sudo::HINT);
     assert_eq!(live.asked.requests.lock().unwrap().len(), 2);
 }
 
@@ -424,7 +444,7 @@ fn schemas_are_short() {
     let text: Vec<String> = tools
         .map(|tool| {
             let schema = tool.schema(&settings);
-            format!("{}: {}\n{}", schema.name, schema.description, schema.parameters.to_string())
+            format!("{}: {}\n{}", schema.name, schema.description, schema.parameters)
         })
         .collect();
     insta::assert_snapshot!("schemas", text.join("\n\n"));

@@ -65,7 +65,10 @@ mod tests {
             ("npm run dev", "npm run dev"),
             ("npm run dev &", "npm run dev"),
             ("cd app && npm run dev &\n", "cd app && npm run dev"),
-            ("cd app && A=1 npm run dev & sleep 1; curl x", "cd app && { A=1 npm run dev & }; sleep 1; curl x"),
+            (
+                "cd app && A=1 npm run dev & sleep 1; curl x",
+                "cd app && { A=1 npm run dev & }; sleep 1; curl x",
+            ),
             ("cd app && a | b &\nwait", "cd app && { a | b & }\nwait"),
             ("a || b & c & d", "a || { b & }; c & d"),
             ("a & b", "a & b"),

@@ -31,13 +31,10 @@ const PRELUDE: &str = concat!(
 );
 
 /// Texts by which `sudo` says that a password was wrong, and that it has none.
-const REJECTED: [&str; 3] = ["Sorry, try again", "incorrect password attempt", "incorrect authentication attempt"];
-const WANTED: [&str; 4] = [
-    "a password is required",
-    "a terminal is required",
-    "no tty present",
-    "no password was provided",
-];
+const REJECTED: [&str; 3] =
+    ["Sorry, try again", "incorrect password attempt", "incorrect authentication attempt"];
+const WANTED: [&str; 4] =
+    ["a password is required", "a terminal is required", "no tty present", "no password was provided"];
 
 /// What to tell the model when `sudo` had no password.
 pub(crate) const HINT: &str = "sudo needs a password and nobody gave one: the user can set SUDO_PASSWORD in the \
@@ -69,13 +66,8 @@ pub(super) struct Verdict {
 /// Readies a command: with the password when it uses `sudo` and there is one, unchanged otherwise.
 pub(super) async fn prepare(cx: &ToolCx, command: &str) -> Prepared {
     let places = places(command);
-    let unchanged = |sudo| Prepared {
-        command: command.to_owned(),
-        input: None,
-        password: None,
-        cached: false,
-        sudo,
-    };
+    let unchanged =
+        |sudo| Prepared { command: command.to_owned(), input: None, password: None, cached: false, sudo };
     if places.is_empty() {
         return unchanged(false);
     }
@@ -115,8 +107,9 @@ async fn password(cx: &ToolCx, command: &str) -> Option<(Secret, bool)> {
 /// Whether `sudo` is there and does nothing without a password.
 async fn wants_password(cx: &ToolCx) -> bool {
     let spec = CommandSpec {
-        command: "command -v sudo >/dev/null 2>&1 || exit 0; command sudo -n true >/dev/null 2>&1 || echo wanted"
-            .to_owned(),
+        command:
+            "command -v sudo >/dev/null 2>&1 || exit 0; command sudo -n true >/dev/null 2>&1 || echo wanted"
+                .to_owned(),
         cwd: cx.workspace.cwd(),
         env: cx.services.child_env.environment(&cx.workspace, &cx.settings.terminal.env_passthrough),
         timeout: PROBE,
