@@ -166,8 +166,7 @@ fn what_was_typed_before_the_question_is_no_answer_and_goes_to_the_chat() {
     terminal.wait_for("→ denied");
     terminal.wait_for("that was it");
     assert!(is_there(&home), "{}", terminal.all());
-    let prompts: Vec<String> =
-        server.requests().iter().map(|request| request.last_user().to_owned()).collect();
+    let prompts: Vec<String> = server.requests().iter().map(hermes_tests::ModelRequest::last_user).collect();
     assert_eq!(prompts.last().map(String::as_str), Some("o"), "{prompts:?}");
 }
 
