@@ -117,7 +117,7 @@ async fn of_twenty_calls_at_once_each_gets_its_result_in_the_models_order() {
     let calls = || {
         (0..20)
             .map(|n| match n {
-                7 => Call { name: "read_file".into(), arguments: "{\"path\": \"f7".into() },
+                7 => Call { name: "read_file".into(), arguments: "{\"path\": f7}".into() },
                 _ => Call::new("read_file", &json!({ "path": format!("f{n}") })),
             })
             .collect::<Vec<_>>()
@@ -176,10 +176,12 @@ async fn writes_and_reads_of_one_file_in_one_message_are_done_in_order() {
 
 #[tokio::test]
 async fn a_turn_that_goes_in_circles_is_stopped_where_nobody_watches_and_warned_where_somebody_does() {
-    let failing = || ModelServer::start(|request| match request.results_since_user() {
-        n if n < 7 => Reply::call("read_file", &json!({ "path": "missing.txt" })),
-        _ => Reply::text("I give up"),
-    });
+    let failing = || {
+        ModelServer::start(|request| match request.results_since_user() {
+            n if n < 7 => Reply::call("read_file", &json!({ "path": "missing.txt" })),
+            _ => Reply::text("I give up"),
+        })
+    };
     let server = failing();
     let desk = Desk::on(&server.config(), "telegram").await;
     let end = desk.quiet_turn("go").await;
@@ -207,20 +209,22 @@ async fn a_turn_that_goes_in_circles_is_stopped_where_nobody_watches_and_warned_
 
 #[tokio::test]
 async fn a_task_list_outlives_the_daemon() {
-    let server = ModelServer::start(|request| match (request.last_user().as_str(), request.results_since_user()) {
-        ("plan", 0) => Reply::call(
-            "todo",
-            &json!({ "todos": [
+    let server = ModelServer::start(|request| {
+        match (request.last_user().as_str(), request.results_since_user()) {
+            ("plan", 0) => Reply::call(
+                "todo",
+                &json!({ "todos": [
                 { "id": "1", "content": "read", "status": "completed" },
                 { "id": "2", "content": "write", "status": "in_progress" },
             ] }),
-        ),
-        ("go on", 0) => Reply::call(
-            "todo",
-            &json!({ "merge": true, "todos": [{ "id": "2", "status": "completed" }, { "id": "3", "content": "test" }] }),
-        ),
-        ("what now", 0) => Reply::call("todo", &json!({})),
-        _ => Reply::text("done"),
+            ),
+            ("go on", 0) => Reply::call(
+                "todo",
+                &json!({ "merge": true, "todos": [{ "id": "2", "status": "completed" }, { "id": "3", "content": "test" }] }),
+            ),
+            ("what now", 0) => Reply::call("todo", &json!({})),
+            _ => Reply::text("done"),
+        }
     });
     let desk = Desk::new(&server.config()).await;
     desk.quiet_turn("plan").await;
@@ -288,7 +292,11 @@ async fn a_question_that_nobody_answers_in_time_is_no_choice() {
     }
     let [got] = last_results(&server).try_into().unwrap();
     assert_eq!((&got["user_response"], &got["timed_out"]), (&Value::Null, &json!(true)));
-    assert_eq!(desk.answer(&question.unwrap(), "left").await, "expired", "a late answer is told that it came late");
+    assert_eq!(
+        desk.answer(&question.unwrap(), "left").await,
+        "expired",
+        "a late answer is told that it came late"
+    );
 }
 
 /// What the daemon asks about.
