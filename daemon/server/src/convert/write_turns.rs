@@ -106,6 +106,7 @@ mod tests {
             model_s: 0.3,
             tools_s: 0.1,
             cleanup_errors: Vec::new(),
+            guardrail: None,
         }
     }
 
