@@ -18,5 +18,5 @@ pub mod model_server;
 
 pub use binaries::binary;
 pub use client::connector;
-pub use home::{CliOutput, TestHome};
+pub use home::{CliOutput, TestHome, wait_until};
 pub use model_server::{ModelRequest, ModelServer, Reply};

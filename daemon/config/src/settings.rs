@@ -50,7 +50,10 @@ impl Settings {
 
     /// These settings with some keys at other values; `None` takes a key out. Paths are whole: one name a level.
     #[must_use]
-    pub fn overridden<'v>(&self, changes: impl IntoIterator<Item = (&'v [&'v str], Option<&'v Value>)>) -> Self {
+    pub fn overridden<'v>(
+        &self,
+        changes: impl IntoIterator<Item = (&'v [&'v str], Option<&'v Value>)>,
+    ) -> Self {
         let mut tree = self.0.tree.clone();
         for (path, value) in changes {
             let source = tree.at(path).map_or(Source::Default, |node| node.source.clone());

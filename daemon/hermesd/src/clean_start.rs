@@ -146,14 +146,10 @@ mod tests {
 
     #[test]
     fn what_is_handed_over_arrives_byte_for_byte_and_is_closed() {
-        let vars: Vec<(OsString, OsString)> = [
-            ("OPENAI_API_KEY", "sk-x=y"),
-            ("EMPTY", ""),
-            ("=odd", "v"),
-            ("MULTI", "a\nb"),
-        ]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into();
+        let vars: Vec<(OsString, OsString)> =
+            [("OPENAI_API_KEY", "sk-x=y"), ("EMPTY", ""), ("=odd", "v"), ("MULTI", "a\nb")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .into();
         let mut vars = vars;
         vars.push((OsString::from_vec(vec![b'B', 0xff]), OsString::from_vec(vec![0xfe])));
         let fd = hand_over(&vars).unwrap().into_raw_fd();

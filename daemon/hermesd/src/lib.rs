@@ -28,7 +28,7 @@ mod settings_page;
 mod stop;
 mod wiring;
 
-pub use clean_start::{close_to_others, start_clean};
 pub use args::{CommandLine, RunArgs, Surroundings};
+pub use clean_start::{close_to_others, start_clean};
 pub use failure::{EXIT_CONFIG, EXIT_FAILURE, EXIT_INSIDE, EXIT_RESTART};
 pub use run::run;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use hermes_config::Home;
 use hermes_engine::Engine;
 use hermes_runtime::Tasks;
-use hermes_runtime::kin::{Family, FamilyInput, Kinship, LinuxProc, ProcessId, Reason, StrayRecord, started_inside};
+use hermes_runtime::kin::{
+    Family, FamilyInput, Kinship, LinuxProc, ProcessId, Reason, StrayRecord, started_inside,
+};
 use hermes_server::Clients;
 use tokio::time::MissedTickBehavior;
 
@@ -14,7 +16,7 @@ use crate::policy_keys::PolicyKeys;
 
 /// Between two looks at what runs below the daemon and at the settings' files.
 const LOOK: Duration = Duration::from_secs(1);
-/// With no client, no turn and nothing below, every so manieth look is one.
+/// With no client, no turn and nothing below, only every so many looks are taken.
 const IDLE_LOOKS: u32 = 3;
 
 fn record(home: &Home) -> StrayRecord {
@@ -52,19 +54,23 @@ fn is_service(around: &Surroundings) -> bool {
         let found = around.environment.iter().find(|(name, _)| name.to_str() == Some(wanted));
         found.and_then(|(_, value)| value.to_str())
     };
-    match variable("SYSTEMD_EXEC_PID") {
-        Some(pid) => pid.parse() == Ok(std::process::id()),
-        // Before version 248 it does not say whom it started.
-        None => {
-            let parent = format!("/proc/{}/comm", nix::unistd::getppid());
-            variable("INVOCATION_ID").is_some()
-                && std::fs::read_to_string(parent).is_ok_and(|name| name.trim() == "systemd")
-        }
+    if let Some(pid) = variable("SYSTEMD_EXEC_PID") {
+        return pid.parse() == Ok(std::process::id());
     }
+    // Before version 248 it does not say whom it started.
+    let parent = format!("/proc/{}/comm", nix::unistd::getppid());
+    variable("INVOCATION_ID").is_some()
+        && std::fs::read_to_string(parent).is_ok_and(|name| name.trim() == "systemd")
 }
 
 /// Looks again and again until the daemon ends.
-pub(crate) fn keep_looking(tasks: &Tasks, family: Family, policy: PolicyKeys, clients: Clients, engine: Engine) {
+pub(crate) fn keep_looking(
+    tasks: &Tasks,
+    family: Family,
+    policy: PolicyKeys,
+    clients: Clients,
+    engine: Engine,
+) {
     let stopping = tasks.stopping();
     tasks.spawn("family", async move {
         let mut tick = tokio::time::interval(LOOK);

@@ -82,7 +82,8 @@ impl StateFile {
 
     /// Whether the file tells of a daemon of ours that served this home: one that came up, not one that failed.
     pub(crate) fn tells_of_service(path: &Path) -> bool {
-        let record = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+        let record =
+            std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
         record.is_some_and(|record| {
             record["kind"] == "hermesd"
                 && record["gateway_state"]

@@ -8,9 +8,14 @@ use std::path::PathBuf;
 use hermes_context::ContextSettings;
 use hermes_engine::{AgentSettings, BusySettings, ClarifySettings};
 use hermes_providers::{ModelSettings, ProvidersSettings, RetrySettings};
-use hermes_runtime::{ApprovalSettings, CheckpointSettings, CommandAllowlist, SecuritySettings, TerminalSettings};
+use hermes_runtime::{
+    ApprovalSettings, CheckpointSettings, CommandAllowlist, SecuritySettings, TerminalSettings,
+};
 use hermes_state::StateSettings;
-use hermes_tools::{AgentToolSettings, FileReadMaxChars, GuardrailSettings, PlatformToolsets, ToolOutputSettings, ToolTimeouts};
+use hermes_tools::{
+    AgentToolSettings, FileReadMaxChars, GuardrailSettings, PlatformToolsets, ToolOutputSettings,
+    ToolTimeouts,
+};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};

@@ -7,24 +7,23 @@ use std::time::Duration;
 use hermes_config::{Home, Loaded, Settings};
 use hermes_context::{LocalDate, MachineFacts};
 use hermes_core::{Clock, Epoch, Instant};
-use hermes_engine::{
-    ConversationTools, Engine, EngineDeps, LocalTime, PromptBroker, TodoLists, WakeRelay,
-};
+use hermes_engine::{ConversationTools, Engine, EngineDeps, LocalTime, PromptBroker, TodoLists, WakeRelay};
 use hermes_providers::{
     HttpSettings, OfflineFacts, Providers, RouteChoice, RouteSettings, key_variables, resolve,
 };
-use hermes_runtime::{
-    CheckpointSettings, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy, PolicyInput,
-    Processes, ProcessesInput, Redactor, SecretScope, SecuritySettings, Snapshots, SnapshotsInput, Tasks, TerminalBackend, TerminalSettings,
-};
 use hermes_runtime::kin::ProcessId;
+use hermes_runtime::{
+    CheckpointSettings, DaemonEnv, LocalBackend, LocalBackendInput, PathPolicy, PathPolicyInput, Policy,
+    PolicyInput, Processes, ProcessesInput, Redactor, SecretScope, SecuritySettings, Snapshots,
+    SnapshotsInput, Tasks, TerminalBackend, TerminalSettings,
+};
 use hermes_server::{
     Clients, DefaultModel, Identity, LogFeed, Notices, ServerDeps, ShutdownCommand, StorageReport,
 };
 use hermes_state::{Db, OpenOptions, StateSettings};
 use hermes_tools::{
-    Ask, ChildFacts, Dispatcher, FileLedger, NoHooks, ProcessNotices, Registry, ToolServices,
-    ToolSettings, Wake,
+    Ask, ChildFacts, Dispatcher, FileLedger, NoHooks, ProcessNotices, Registry, ToolServices, ToolSettings,
+    Wake,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -142,11 +141,7 @@ impl Parts {
             grace,
         });
         let services = ToolServices {
-            policy: Policy::new(PolicyInput {
-                paths,
-                settings: policy.live(),
-                approvals: approvals.clone(),
-            }),
+            policy: Policy::new(PolicyInput { paths, settings: policy.live(), approvals: approvals.clone() }),
             redactor: redactor.clone(),
             backend: Arc::clone(&backend),
             processes: processes.clone(),

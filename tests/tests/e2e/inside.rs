@@ -34,13 +34,8 @@ impl Inside {
 
     /// Runs a command in the terminal of a turn without approvals, and gives what it printed.
     fn run(&self, command: &str) -> String {
-        self.home.cli(["-z", &format!("{RUN}{}", self.with_path(command)), "--yolo"]).success();
+        self.home.cli(["-z", &format!("{RUN}{}", with_path(command)), "--yolo"]).success();
         self.last_result()
-    }
-
-    fn with_path(&self, command: &str) -> String {
-        let folder = binary("hermes-cli").parent().map(|folder| folder.display().to_string()).unwrap();
-        format!("export PATH=\"{folder}:$PATH\"; {command}")
     }
 
     /// The newest answer of the terminal, of the outer conversation.
@@ -68,6 +63,12 @@ impl Inside {
         let client = connector(&self.home).ensure().await.unwrap();
         client.status().await.unwrap().warnings
     }
+}
+
+/// The command, with our binaries in its PATH.
+fn with_path(command: &str) -> String {
+    let folder = binary("hermes-cli").parent().map(|folder| folder.display().to_string()).unwrap();
+    format!("export PATH=\"{folder}:$PATH\"; {command}")
 }
 
 fn read(path: &Path) -> String {
@@ -98,7 +99,8 @@ fn a_client_of_the_agent_may_talk_and_not_decide() {
          hermes-cli daemon stop; hermes-cli daemon restart\nhermes-cli -r latest -z hello; echo code $?\n",
     );
     let said = inside.run("sh try.sh 2>&1");
-    for refused in ["change the settings", "what the agent may do", "stop or restart", "which is not its own"] {
+    for refused in ["change the settings", "what the agent may do", "stop or restart", "which is not its own"]
+    {
         assert!(said.contains(refused), "{refused} is missing in {said}");
     }
     assert!(!said.contains("code 0"), "{said}");
@@ -174,7 +176,7 @@ async fn a_script_cannot_answer_the_question_that_waits() {
                 }
             }
             TurnStep::Ended(end) => panic!("nobody was asked: {:?}", end.result),
-            _ => {}
+            TurnStep::Reattached(_) => {}
         }
     };
     let socket = inside.home.dir().join("run/hermesd.sock");
@@ -225,14 +227,17 @@ fn a_daemon_that_tools_start_refuses_to_serve() {
     );
     inside.home.write_file("restart.sh", script);
     inside.home.write_file("away.sh", "setsid --fork sh restart.sh < /dev/null > /dev/null 2>&1\n");
-    let command = inside.with_path("sh away.sh; until [ -e run.out ]; do sleep 0.05; done");
+    let command = with_path("sh away.sh; until [ -e run.out ]; do sleep 0.05; done");
     let mut outer = inside.home.spawn_cli(["-z", &format!("{RUN}{command}"), "--yolo"]);
     let out = inside.home.work().join("run.out");
     wait_until("the daemon to be refused", || out.exists());
     let _ = outer.kill();
     let _ = outer.wait();
     let said = read(&out);
-    assert!(said.contains("not to be started by the agent's own tools") && said.contains("code 77"), "{said}");
+    assert!(
+        said.contains("not to be started by the agent's own tools") && said.contains("code 77"),
+        "{said}"
+    );
     // A person's client starts one, and it goes by the accepted settings.
     inside.home.cli(["-z", "run: rm -rf precious"]);
     assert!(inside.is_unharmed());

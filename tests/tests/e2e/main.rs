@@ -4,9 +4,16 @@
 
 mod adoption;
 mod attach;
+mod background;
 mod bad_input;
 mod crash;
 mod first_run;
+mod hands;
+mod inside;
+mod matrix;
+mod repl;
 mod resume;
+mod secrets;
 mod settings;
 mod turns;
+mod undo;

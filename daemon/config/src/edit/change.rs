@@ -121,9 +121,7 @@ impl Editor {
         let most = items.len().min(wanted.len());
         let head = (0..most).take_while(|at| equal(written.get(*at), wanted.get(*at))).count();
         let tail = (0..most - head)
-            .take_while(|at| {
-                equal(written.get(items.len() - 1 - at), wanted.get(wanted.len() - 1 - at))
-            })
+            .take_while(|at| equal(written.get(items.len() - 1 - at), wanted.get(wanted.len() - 1 - at)))
             .count();
         let first = items.first()?;
         let dash = self.line_start(first.at.start);
@@ -254,7 +252,8 @@ impl Editor {
     }
 
     fn is_null(&self, place: &Place) -> bool {
-        matches!(place.kind, Kind::Scalar) && matches!(self.slice(place.at).as_str(), "~" | "null" | "Null" | "NULL")
+        matches!(place.kind, Kind::Scalar)
+            && matches!(self.slice(place.at).as_str(), "~" | "null" | "Null" | "NULL")
     }
 
     /// The value of a scalar, read alone.

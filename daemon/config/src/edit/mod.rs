@@ -56,7 +56,8 @@ fn edit_with(schema: &Schema, text: &str, key: &str, value: Option<&Value>) -> R
     if let Some(value) = value {
         check(schema, &wanted, key, value)?;
     }
-    let changed = change::apply(body, &steps, value).ok_or_else(|| EditError::Unsafe { key: key.to_owned() })?;
+    let changed =
+        change::apply(body, &steps, value).ok_or_else(|| EditError::Unsafe { key: key.to_owned() })?;
     let after = parse(&changed).map_err(|_| EditError::Unsafe { key: key.to_owned() })?;
     if !same(&after, &wanted) {
         return Err(EditError::Unsafe { key: key.to_owned() });

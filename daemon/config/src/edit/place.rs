@@ -25,8 +25,14 @@ pub(super) enum Kind {
     Block,
     /// A mention of a value that stands elsewhere.
     Alias,
-    Map { entries: Vec<Entry>, flow: bool },
-    List { items: Vec<Place>, flow: bool },
+    Map {
+        entries: Vec<Entry>,
+        flow: bool,
+    },
+    List {
+        items: Vec<Place>,
+        flow: bool,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -87,9 +93,10 @@ impl Reader<'_> {
                 };
                 Some(Place { at: Stretch { start, end: end.max(start) }, kind })
             }
-            Event::Alias(_) => {
-                Some(Place { at: Stretch { start, end: self.trimmed(start, span.end.index()) }, kind: Kind::Alias })
-            }
+            Event::Alias(_) => Some(Place {
+                at: Stretch { start, end: self.trimmed(start, span.end.index()) },
+                kind: Kind::Alias,
+            }),
             Event::SequenceStart(..) => {
                 let flow = self.text.get(start) == Some(&'[');
                 let mut items = Vec::new();

@@ -19,11 +19,11 @@ fn schema() -> Schema {
     }}))
 }
 
-fn edit(text: &str, key: &str, value: Value) -> Result<String, EditError> {
-    edit_with(&schema(), text, key, Some(&value))
+fn edit(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
+    edit_with(&schema(), text, key, Some(value))
 }
 
-fn set(text: &str, key: &str, value: Value) -> String {
+fn set(text: &str, key: &str, value: &Value) -> String {
     edit(text, key, value).unwrap()
 }
 
@@ -48,34 +48,37 @@ free: {a: 1}  # flow
 
 #[test]
 fn a_value_changes_and_nothing_else() {
-    assert_eq!(set(FILE, "agent.max_turns", json!(7)), FILE.replace("max_turns: 5 ", "max_turns: 7 "));
-    assert_eq!(set(FILE, "approvals.mode", json!("off")), FILE.replace("'manual'", "\"off\""));
-    assert_eq!(set(FILE, "free.a", json!([1, "x, y"])), FILE.replace("a: 1", "a: [1, \"x, y\"]"));
-    assert_eq!(set(FILE, "approvals.deny.1", json!("dd *")), FILE.replace("\"rm *\"", "dd *"));
-    assert_eq!(set(FILE, "approvals.deny[0]", json!("git push")), FILE.replace("push *", "push"));
-    assert_eq!(set(FILE, "agent.max_turns", json!(5)), FILE);
+    assert_eq!(set(FILE, "agent.max_turns", &json!(7)), FILE.replace("max_turns: 5 ", "max_turns: 7 "));
+    assert_eq!(set(FILE, "approvals.mode", &json!("off")), FILE.replace("'manual'", "\"off\""));
+    assert_eq!(set(FILE, "free.a", &json!([1, "x, y"])), FILE.replace("a: 1", "a: [1, \"x, y\"]"));
+    assert_eq!(set(FILE, "approvals.deny.1", &json!("dd *")), FILE.replace("\"rm *\"", "dd *"));
+    assert_eq!(set(FILE, "approvals.deny[0]", &json!("git push")), FILE.replace("push *", "push"));
+    assert_eq!(set(FILE, "agent.max_turns", &json!(5)), FILE);
 }
 
 #[test]
 fn a_new_key_comes_last_in_its_section() {
     assert_eq!(
-        set(FILE, "approvals.timeout", json!(9)),
+        set(FILE, "approvals.timeout", &json!(9)),
         FILE.replace("- \"rm *\"\n", "- \"rm *\"\n  timeout: 9\n")
     );
-    assert_eq!(set(FILE, "free.b.c", json!(true)), FILE.replace("{a: 1}", "{a: 1, b: {c: true}}"));
-    assert_eq!(set(FILE, "command_allowlist", json!(["ls"])), format!("{FILE}command_allowlist: [ls]\n"));
-    assert_eq!(set("", "agent.max_turns", json!(1)), "agent:\n  max_turns: 1\n");
-    assert_eq!(set("# empty\n", "agent.max_turns", json!(1)), "# empty\nagent:\n  max_turns: 1\n");
-    assert_eq!(set("agent:\n", "agent.max_turns", json!(1)), "agent:\n  max_turns: 1\n");
-    assert_eq!(set("agent: ~ # x\n", "agent.max_turns", json!(1)), "agent: # x\n  max_turns: 1\n");
-    assert_eq!(set("free: {}", "free.a", json!("b")), "free: {a: b}");
-    assert_eq!(set("free:\n  a: 1", "free.b", json!(2)), "free:\n  a: 1\n  b: 2");
+    assert_eq!(set(FILE, "free.b.c", &json!(true)), FILE.replace("{a: 1}", "{a: 1, b: {c: true}}"));
+    assert_eq!(set(FILE, "command_allowlist", &json!(["ls"])), format!("{FILE}command_allowlist: [ls]\n"));
+    assert_eq!(set("", "agent.max_turns", &json!(1)), "agent:\n  max_turns: 1\n");
+    assert_eq!(set("# empty\n", "agent.max_turns", &json!(1)), "# empty\nagent:\n  max_turns: 1\n");
+    assert_eq!(set("agent:\n", "agent.max_turns", &json!(1)), "agent:\n  max_turns: 1\n");
+    assert_eq!(set("agent: ~ # x\n", "agent.max_turns", &json!(1)), "agent: # x\n  max_turns: 1\n");
+    assert_eq!(set("free: {}", "free.a", &json!("b")), "free: {a: b}");
+    assert_eq!(set("free:\n  a: 1", "free.b", &json!(2)), "free:\n  a: 1\n  b: 2");
 }
 
 #[test]
 fn lists_keep_the_lines_that_stay() {
-    let deny = |items: Value| set(FILE, "approvals.deny", items);
-    assert_eq!(deny(json!(["git push *", "rm *", "dd *"])), FILE.replace("\"rm *\"\n", "\"rm *\"\n    - dd *\n"));
+    let deny = |items: Value| set(FILE, "approvals.deny", &items);
+    assert_eq!(
+        deny(json!(["git push *", "rm *", "dd *"])),
+        FILE.replace("\"rm *\"\n", "\"rm *\"\n    - dd *\n")
+    );
     assert_eq!(deny(json!(["rm *"])), FILE.replace("    - git push *   # never\n", ""));
     assert_eq!(deny(json!(["git push *"])), FILE.replace("    - \"rm *\"\n", ""));
     let none = deny(json!([]));
@@ -96,22 +99,22 @@ fn a_key_that_is_taken_out_leaves_its_neighbours() {
 #[test]
 fn line_ends_marks_and_unicode_stay() {
     let text = "\u{feff}# é\r\nagent:\r\n  max_turns: 1 # ü\r\n";
-    assert_eq!(set(text, "agent.max_turns", json!(2)), text.replace(": 1", ": 2"));
-    assert_eq!(set(text, "free.é", json!("ß: x")), format!("{text}free:\r\n  é: \"ß: x\"\r\n"));
+    assert_eq!(set(text, "agent.max_turns", &json!(2)), text.replace(": 1", ": 2"));
+    assert_eq!(set(text, "free.é", &json!("ß: x")), format!("{text}free:\r\n  é: \"ß: x\"\r\n"));
 }
 
 #[test]
 fn block_texts_and_anchors_are_handled_or_refused() {
-    assert_eq!(set("free:\n  a: |\n    x\n    y\n  b: 1\n", "free.a", json!("z")), "free:\n  a: z\n  b: 1\n");
-    assert_eq!(set("free:\n  a: &x 1\n  b: *x\n", "free.b", json!(2)), "free:\n  a: &x 1\n  b: 2\n");
+    assert_eq!(set("free:\n  a: |\n    x\n    y\n  b: 1\n", "free.a", &json!("z")), "free:\n  a: z\n  b: 1\n");
+    assert_eq!(set("free:\n  a: &x 1\n  b: *x\n", "free.b", &json!(2)), "free:\n  a: &x 1\n  b: 2\n");
     // The other mention would change too.
-    let shared = edit("free:\n  a: &x 1\n  b: *x\n", "free.a", json!(2));
+    let shared = edit("free:\n  a: &x 1\n  b: *x\n", "free.a", &json!(2));
     assert_eq!(shared, Err(EditError::Unsafe { key: "free.a".into() }));
 }
 
 #[test]
 fn what_the_schema_does_not_know_is_refused_with_what_it_knows() {
-    let refused = |key: &str, value: Value| match edit(FILE, key, value) {
+    let refused = |key: &str, value: Value| match edit(FILE, key, &value) {
         Err(EditError::NotAccepted(text)) => text,
         other => panic!("{other:?}"),
     };
@@ -130,10 +133,10 @@ fn what_the_schema_does_not_know_is_refused_with_what_it_knows() {
     assert!(refused("approvals.timeout", json!(0)).contains("at least 1"));
     assert!(refused("approvals.deny", json!([1, {}])).contains("approvals.deny"));
     assert!(refused("agnet.max_turns", json!(1)).contains("agent"));
-    assert!(matches!(edit(FILE, "agent.max_turns.x", json!(1)), Err(EditError::NoPlace { .. })));
-    assert!(matches!(edit(FILE, "approvals.deny.7", json!("x")), Err(EditError::NoPlace { .. })));
-    assert!(matches!(edit(FILE, "approvals..mode", json!("off")), Err(EditError::NoPlace { .. })));
-    assert!(matches!(edit("a: [1", "agent.max_turns", json!(1)), Err(EditError::Broken { .. })));
+    assert!(matches!(edit(FILE, "agent.max_turns.x", &json!(1)), Err(EditError::NoPlace { .. })));
+    assert!(matches!(edit(FILE, "approvals.deny.7", &json!("x")), Err(EditError::NoPlace { .. })));
+    assert!(matches!(edit(FILE, "approvals..mode", &json!("off")), Err(EditError::NoPlace { .. })));
+    assert!(matches!(edit("a: [1", "agent.max_turns", &json!(1)), Err(EditError::Broken { .. })));
 }
 
 fn any_leaf() -> impl Strategy<Value = Value> {

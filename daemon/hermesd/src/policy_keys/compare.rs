@@ -51,11 +51,18 @@ pub(super) fn in_force(wider: Wider, accepted: Option<&Value>, file: Option<&Val
             }
             Some(stated.into_iter().chain(missing).cloned().collect())
         }
-        Wider::Any => if file == accepted { taken() } else { kept() },
+        Wider::Any => {
+            if file == accepted {
+                taken()
+            } else {
+                kept()
+            }
+        }
         Wider::Entries => {
             let Some(Value::Object(entries)) = file else { return taken() };
             let known = |name: &str, entry: &Value| {
-                accepted.and_then(|known| known.get(name)).and_then(Value::as_str) == Some(hash(entry).as_str())
+                accepted.and_then(|known| known.get(name)).and_then(Value::as_str)
+                    == Some(hash(entry).as_str())
             };
             let kept: Map<String, Value> = entries
                 .iter()
@@ -110,9 +117,9 @@ mod tests {
 
     const MODE: Wider = Wider::Later(&["manual", "smart", "off"]);
 
-    fn force(wider: Wider, accepted: Value, file: Value) -> Value {
-        let accepted = accepted_form(wider, Some(&accepted));
-        in_force(wider, accepted.as_ref(), Some(&file)).unwrap()
+    fn force(wider: Wider, accepted: &Value, file: &Value) -> Value {
+        let accepted = accepted_form(wider, Some(accepted));
+        in_force(wider, accepted.as_ref(), Some(file)).unwrap()
     }
 
     #[test]
@@ -137,7 +144,7 @@ mod tests {
                 json!({"a": {"command": "x"}}),
             ),
         ] {
-            assert_eq!(force(wider, accepted, file.clone()), expected, "{wider:?} {file}");
+            assert_eq!(force(wider, &accepted, &file), expected, "{wider:?} {file}");
         }
     }
 

@@ -89,10 +89,7 @@ pub(super) fn touched(file: &Settings, accepted: &Accepted, written: &str) -> Ve
     let below = |upper: &str, lower: &str| {
         lower.strip_prefix(upper).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    keys(file, accepted.keys())
-        .into_iter()
-        .filter(|key| below(key, written) || below(written, key))
-        .collect()
+    keys(file, accepted.keys()).into_iter().filter(|key| below(key, written) || below(written, key)).collect()
 }
 
 #[cfg(test)]

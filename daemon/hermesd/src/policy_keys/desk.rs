@@ -58,7 +58,8 @@ impl PolicyDesk for PolicyKeys {
         let decision = self.apply(&before, accepted).await.map_err(|error| storage(&error))?;
         let touched = decide::touched(&before, &decision.accepted, &key);
         // Part of a key that waits as a whole: accepting the one would accept the other unseen.
-        let unseen = decision.waiting.iter().find(|edit| touched.contains(&edit.key) && key.len() > edit.key.len());
+        let unseen =
+            decision.waiting.iter().find(|edit| touched.contains(&edit.key) && key.len() > edit.key.len());
         if let Some(edit) = unseen {
             return Err(PolicyError::File(format!(
                 "an edit of `{}` waits; accept it first (hermes-cli approvals accept), or take it out of {}",

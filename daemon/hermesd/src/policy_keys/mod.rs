@@ -95,7 +95,7 @@ impl PolicyKeys {
         };
         let keys = Self(Arc::new(inner));
         keys.keep(&next).await?;
-        keys.announce(waiting);
+        keys.announce(&waiting);
         Ok((keys, settings))
     }
 
@@ -127,7 +127,9 @@ impl PolicyKeys {
             }
             Err(reason) => {
                 tracing::warn!(%reason, "the changed settings cannot be used; the last good ones hold");
-                self.tell(&format!("the settings changed and cannot be used, so the last good ones hold: {reason}"));
+                self.tell(&format!(
+                    "the settings changed and cannot be used, so the last good ones hold: {reason}"
+                ));
             }
         }
     }
@@ -153,7 +155,7 @@ impl PolicyKeys {
             }
             changed
         });
-        self.announce(decision.waiting.clone());
+        self.announce(&decision.waiting);
         Ok(decision)
     }
 
@@ -168,8 +170,8 @@ impl PolicyKeys {
     }
 
     /// Replaces what waits, and tells of what is new among it.
-    fn announce(&self, waiting: Vec<WaitingEdit>) {
-        let before = std::mem::replace(&mut self.state().waiting, waiting.clone());
+    fn announce(&self, waiting: &[WaitingEdit]) {
+        let before = std::mem::replace(&mut self.state().waiting, waiting.to_vec());
         for edit in waiting.iter().filter(|edit| !before.contains(edit)) {
             let text = edit.warning();
             tracing::warn!(key = %edit.key, "a setting that would let the agent do more waits to be accepted");

@@ -33,7 +33,9 @@ impl Place {
     }
 
     fn db(&self) -> Db {
-        Db::open(&self.folder.path().join("state.db"), Arc::new(SystemClock), &OpenOptions::default()).unwrap().0
+        Db::open(&self.folder.path().join("state.db"), Arc::new(SystemClock), &OpenOptions::default())
+            .unwrap()
+            .0
     }
 
     async fn start(&self, lost: bool) -> (PolicyKeys, Settings) {
@@ -123,7 +125,10 @@ async fn a_written_key_is_accepted_and_the_file_keeps_its_words() {
     let written = keys.set_config("agent.max_turns".into(), Some(json!(9))).await.unwrap();
     assert!(!written.applied && written.note.contains("daemon restart"), "{written:?}");
     keys.set_config("approvals.mode".into(), None).await.unwrap();
-    assert_eq!((place.read().as_str(), mode(&keys)), ("# mine\nagent: {max_turns: 9}\n", ApprovalMode::Manual));
+    assert_eq!(
+        (place.read().as_str(), mode(&keys)),
+        ("# mine\nagent: {max_turns: 9}\n", ApprovalMode::Manual)
+    );
 
     for (key, value, words) in [
         ("approvals.modes", json!("off"), "did you mean `approvals.mode`"),
@@ -131,7 +136,10 @@ async fn a_written_key_is_accepted_and_the_file_keeps_its_words() {
         ("agent.max_turns.x", json!(1), "single value"),
     ] {
         let refused = keys.set_config(key.into(), Some(value)).await.unwrap_err();
-        assert!(matches!(refused, PolicyError::Invalid(_)) && refused.to_string().contains(words), "{refused}");
+        assert!(
+            matches!(refused, PolicyError::Invalid(_)) && refused.to_string().contains(words),
+            "{refused}"
+        );
     }
     assert_eq!(place.read(), "# mine\nagent: {max_turns: 9}\n", "nothing was written");
 }

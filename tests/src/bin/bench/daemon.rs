@@ -39,6 +39,37 @@ pub(crate) async fn turn(home: &TestHome, prompt: &str) -> Result<f64, Failure> 
     }
 }
 
+/// Runs turns in one new session and returns how long each tool call of theirs took, as the daemon tells it.
+pub(crate) async fn tool_seconds(home: &TestHome, prompts: &[String]) -> Result<Vec<f64>, Failure> {
+    let connector = connector(home);
+    let client = connector.ensure().await?;
+    let cwd = home.work().display().to_string();
+    let options = v1::SessionOptions { cwd: Some(cwd), ..v1::SessionOptions::default() };
+    let request = v1::CreateSessionRequest { options: Some(options), title: None };
+    let id = client.create_session(request).await?.summary.unwrap_or_default().id;
+    let (mut watch, _) = SessionWatch::attach(&connector, client, &id, WatchOptions::default()).await?;
+    let mut seconds = Vec::new();
+    for prompt in prompts {
+        let mut run = TurnRun::submit(watch, NewTurn::new(prompt.as_str())).await?;
+        loop {
+            match run.next().await? {
+                TurnStep::Event(event) => {
+                    if let Some(v1::event::Payload::ToolComplete(tool)) = event.payload {
+                        if tool.status != "ok" {
+                            return Err(format!("the call failed: {:?}", tool.result).into());
+                        }
+                        seconds.push(tool.duration_s);
+                    }
+                }
+                TurnStep::Ended(_) => break,
+                _ => {}
+            }
+        }
+        watch = run.into_watch();
+    }
+    Ok(seconds)
+}
+
 /// Seconds from the start of the daemon until it answers, through the client library's own start.
 pub(crate) async fn start(home: &TestHome) -> Result<f64, Failure> {
     let connector = connector(home);

@@ -6,6 +6,7 @@
 
 mod bare_loop;
 mod daemon;
+mod hands;
 mod sample;
 
 use std::error::Error;
@@ -41,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     long_turn(&runtime, runs, &mut rows)?;
     one_shots(runs, &mut rows);
     readiness(&runtime, runs, quick, &mut rows)?;
+    hands::run(&runtime, runs, quick, &mut rows)?;
 
     print_table(&rows, runs);
     Ok(())

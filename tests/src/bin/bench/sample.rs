@@ -14,6 +14,10 @@ impl Sample {
         self.0.sort_by(f64::total_cmp);
     }
 
+    pub(crate) fn extend(&mut self, seconds: impl IntoIterator<Item = f64>) {
+        seconds.into_iter().for_each(|one| self.push(one));
+    }
+
     pub(crate) fn median(&self) -> f64 {
         self.at(0.5)
     }
@@ -60,10 +64,16 @@ impl Row {
         let target = target.map(|text| format!("≤ {text}")).unwrap_or_default();
         Self { name: name.to_owned(), value, spread: String::new(), target, missed }
     }
+
+    /// A figure that was judged where it was measured.
+    pub(crate) fn judged(name: &str, value: String, target: &str, missed: bool) -> Self {
+        Self { name: name.to_owned(), value, spread: String::new(), target: target.to_owned(), missed }
+    }
 }
 
 fn milliseconds(seconds: f64) -> String {
-    format!("{:.1} ms", seconds * 1000.0)
+    let milliseconds = seconds * 1000.0;
+    if milliseconds.abs() < 1.0 { format!("{milliseconds:.3} ms") } else { format!("{milliseconds:.1} ms") }
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what the bench is for")]
