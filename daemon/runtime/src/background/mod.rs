@@ -148,10 +148,10 @@ pub enum ProcessError {
     /// There is none, or it is another session's.
     #[error("there is no background process {id} in this session")]
     Unknown { id: String },
-    #[error("the input of {id} is closed: {why}")]
+    #[error("the stdin of {id} is closed: {why}")]
     InputClosed { id: String, why: &'static str },
     /// Its input is full.
-    #[error("{id} does not read its input: {written} of {length} bytes were taken within {} s", input::LIMIT.as_secs())]
+    #[error("{id} does not read its stdin: {written} of {length} bytes were taken within {} s", input::LIMIT.as_secs())]
     NotReading { id: String, written: usize, length: usize },
     #[error("cannot read the output of {id}")]
     Output { id: String, source: io::Error },

@@ -185,7 +185,7 @@ async fn a_process_runs_is_polled_and_ends() {
     assert_eq!(bench.processes.poll(&bench.session, &id, 1000).unwrap().new_output, "");
     assert_eq!(bench.output(&id), "one\ngot it\nerr\n");
     let late = bench.processes.write(&bench.session, &id, b"x").await.unwrap_err();
-    assert_eq!(late.to_string(), format!("the input of {id} is closed: the process has ended"));
+    assert_eq!(late.to_string(), format!("the stdin of {id} is closed: the process has ended"));
     let folder = place.temp.path().join("home/processes");
     assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
 }

@@ -65,7 +65,7 @@ impl Tool for Process {
         ToolSchema {
             name: self.name().to_owned(),
             description: "Look after background processes of `terminal`. list; poll: status and new output; log: lines; \
-                          wait: until it ends; write: data as it is; submit: data and a newline; close: end its input; \
+                          wait: until it ends; write: data as it is; submit: data and a newline; close: end its stdin; \
                           kill: end it with all its children."
                 .to_owned(),
             parameters: Json::from(json!({
@@ -75,7 +75,7 @@ impl Tool for Process {
                         "type": "string",
                         "enum": ["list", "poll", "log", "wait", "write", "submit", "close", "kill"],
                     },
-                    "session_id": { "type": "string", "description": "proc_…; for all but list" },
+                    "session_id": { "type": "string", "description": "From `terminal`; for all but list" },
                     "data": { "type": "string" },
                     "timeout": {
                         "type": "integer",
@@ -297,7 +297,7 @@ fn facts(cx: &ToolCx, process: &ProcessView) -> Map<String, Value> {
         fields.insert("detached".into(), true.into());
         let note = match &process.end {
             None => Some(
-                "taken over after a restart of the daemon: its input is closed, its exit code will not be known",
+                "taken over after a restart of the daemon: its stdin is closed, its exit code will not be known",
             ),
             Some(end) if end.exit_code.is_none() => {
                 Some("its exit code is not known: no daemon saw its end, or a later one did")

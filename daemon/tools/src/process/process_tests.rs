@@ -227,7 +227,7 @@ async fn after_a_restart_it_is_listed_polled_and_killed() {
     let refused = second.json("process", json!({ "action": "submit", "session_id": id, "data": "x" })).await;
     assert_eq!(
         refused["error"],
-        format!("the input of {id} is closed: it was closed when the daemon that started the process ended")
+        format!("the stdin of {id} is closed: it was closed when the daemon that started the process ended")
     );
     let killed = second.process("kill", &id).await;
     assert_eq!((&killed["status"], &killed["exit_code"]), (&json!("killed"), &json!(null)));
