@@ -15,8 +15,8 @@ use super::*;
 use hermes_runtime::{ApprovalScope, Secret};
 
 use crate::ports::{
-    ApproveAnswer, ApproveRequest, Ask, HookDecision, HookOutcome, Hooks, Question,
-    QuestionAnswer, SudoRequest,
+    ApproveAnswer, ApproveRequest, Ask, HookDecision, HookOutcome, Hooks, Question, QuestionAnswer,
+    SudoRequest,
 };
 use crate::settings::ToolSettings;
 use crate::testing::{Bench, SECRET, call};
@@ -219,15 +219,7 @@ async fn the_stages_run_in_the_documented_order() {
     let result = bench.call_text("Probe", "{\"n\": \"7\",}").await;
     assert_eq!(
         logged(&probe.log),
-        [
-            "rewrite",
-            "before",
-            "effect",
-            "ask because",
-            "run 8",
-            "after {\"n\":8} ok -",
-            "transform"
-        ],
+        ["rewrite", "before", "effect", "ask because", "run 8", "after {\"n\":8} ok -", "transform"],
     );
     assert_eq!(
         (result.name.as_str(), result.status, result.effect),
@@ -578,7 +570,8 @@ async fn the_policy_judges_every_effect() {
         ("read_file", json!({ "path": own_env }), false, false),
         ("read_file", json!({ "path": "/proc/self/environ" }), false, false),
         ("read_file", json!({ "path": "/dev/zero" }), false, false),
-        ("terminal", json!({ "command": "ls" }), false, true),
+        ("terminal", json!({ "command": "ls" }), true, true),
+        ("terminal", json!({ "command": "rm -rf x" }), false, true),
     ] {
         for (yolo, allowed) in [(false, plain), (true, yolo)] {
             let cx = CallCx { yolo, ..bench.cx() };
