@@ -79,10 +79,12 @@ impl Db {
     /// wait until somebody opens their session.
     pub async fn sessions_with_inputs(&self) -> Result<Vec<SessionId>, StateError> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT session_id FROM inputs WHERE mode <> 'notice' GROUP BY session_id ORDER BY min(seq)")?
-                .query_map([], |row| column::session_id(row, 0))?
-                .filter_map(Result::transpose)
-                .collect()
+            conn.prepare_cached(
+                "SELECT session_id FROM inputs WHERE mode <> 'notice' GROUP BY session_id ORDER BY min(seq)",
+            )?
+            .query_map([], |row| column::session_id(row, 0))?
+            .filter_map(Result::transpose)
+            .collect()
         })
         .await
     }
