@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_runtime::kin::{
-    Family, FamilyInput, Kinship, LinuxProc, ProcSource as _, Reason, Standing, StrayRecord, judge, started_inside,
+    Family, FamilyInput, Kinship, LinuxProc, ProcSource as _, Reason, Standing, StrayRecord, judge,
+    started_inside,
 };
 use pretty_assertions::assert_eq;
 
@@ -71,10 +72,14 @@ fn a_real_double_fork_without_environment_falls_to_us_and_is_noted_for_the_next_
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let record = || StrayRecord::at(folder.path().join("strays.json"));
-    let family = || Family::new(FamilyInput { record: record(), roots: Arc::new(Vec::new), is_service: false });
+    let family =
+        || Family::new(FamilyInput { record: record(), roots: Arc::new(Vec::new), is_service: false });
     let first = family();
     let note = folder.path().join("pid");
-    let script = format!("setsid env -i sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' & exit 0", note.display());
+    let script = format!(
+        "setsid env -i sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' & exit 0",
+        note.display()
+    );
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).env("HERMES_TOOL_CHILD", "s").stdin(Stdio::null());
     shell.process_group(0);
@@ -101,7 +106,8 @@ fn a_real_double_fork_without_environment_falls_to_us_and_is_noted_for_the_next_
 #[test]
 fn an_inherited_dead_is_buried_after_a_while_and_not_at_once() {
     let _alone = alone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(bury());
 }
 
@@ -110,6 +116,7 @@ async fn bury() {
     let record = StrayRecord::at(folder.path().join("strays.json"));
     let family = Family::new(FamilyInput { record, roots: Arc::new(Vec::new), is_service: false });
     // A child that nobody waits for stands for an inherited one.
+    #[expect(clippy::zombie_processes, reason = "that nobody waits for it is what is tested")]
     let child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
     let pid = i32::try_from(child.id()).unwrap();
     until(|| LinuxProc.stat(pid).is_ok_and(|stat| stat.zombie).then_some(()));
