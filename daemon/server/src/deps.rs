@@ -7,8 +7,8 @@ use std::time::Duration;
 use hermes_config::Settings;
 use hermes_core::{Clock, Epoch, Instant};
 use hermes_engine::Engine;
-use hermes_runtime::{Approvals, Processes, Redactor, Snapshots};
 use hermes_runtime::kin::Family;
+use hermes_runtime::{Approvals, Processes, Redactor, Snapshots};
 use hermes_state::Db;
 use tokio::sync::{mpsc, watch};
 

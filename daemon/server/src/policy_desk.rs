@@ -18,7 +18,8 @@ pub struct WaitingEdit {
 impl WaitingEdit {
     /// What users are told of it.
     pub fn warning(&self) -> String {
-        let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+        let shown =
+            |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
         format!(
             "`{}` in config.yaml ({}) would let the agent do more than was accepted ({}) and is not in force; \
              `hermes-cli approvals accept` shows and applies it",

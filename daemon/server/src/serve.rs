@@ -21,7 +21,9 @@ use crate::clients::Clients;
 use crate::deps::ServerDeps;
 use crate::gate::GateLayer;
 use crate::peer::PeerStream;
-use crate::service::{ControlService, PolicyService, PromptsService, Services, SessionsService, ToolsService, TurnsService};
+use crate::service::{
+    ControlService, PolicyService, PromptsService, Services, SessionsService, ToolsService, TurnsService,
+};
 
 /// Streams that one connection may have open: a client may watch as many sessions as it likes.
 const MAX_STREAMS: u32 = 10_000;
@@ -83,8 +85,8 @@ pub async fn serve(
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
         );
-    let serving =
-        router.serve_with_incoming_shutdown(connections(listener, clients, family), stop.clone().cancelled_owned());
+    let serving = router
+        .serve_with_incoming_shutdown(connections(listener, clients, family), stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;
         tokio::time::sleep(CLOSE_GRACE).await;

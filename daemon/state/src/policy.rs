@@ -63,9 +63,7 @@ impl Db {
     pub async fn accepted_policy(&self) -> Result<AcceptedPolicy, StateError> {
         self.read(|conn| {
             conn.prepare_cached("SELECT key, value FROM policy_accepted")?
-                .query_map([], |row| {
-                    Ok((column::text(row, 0)?.unwrap_or_default(), column::json(row, 1)?))
-                })?
+                .query_map([], |row| Ok((column::text(row, 0)?.unwrap_or_default(), column::json(row, 1)?)))?
                 .collect()
         })
         .await

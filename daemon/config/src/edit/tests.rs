@@ -105,7 +105,10 @@ fn line_ends_marks_and_unicode_stay() {
 
 #[test]
 fn block_texts_and_anchors_are_handled_or_refused() {
-    assert_eq!(set("free:\n  a: |\n    x\n    y\n  b: 1\n", "free.a", &json!("z")), "free:\n  a: z\n  b: 1\n");
+    assert_eq!(
+        set("free:\n  a: |\n    x\n    y\n  b: 1\n", "free.a", &json!("z")),
+        "free:\n  a: z\n  b: 1\n"
+    );
     assert_eq!(set("free:\n  a: &x 1\n  b: *x\n", "free.b", &json!(2)), "free:\n  a: &x 1\n  b: 2\n");
     // The other mention would change too.
     let shared = edit("free:\n  a: &x 1\n  b: *x\n", "free.a", &json!(2));

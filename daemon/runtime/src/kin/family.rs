@@ -135,7 +135,10 @@ impl Family {
 
 impl fmt::Debug for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Family").field("daemon", &self.0.daemon).field("unit", &self.0.unit).finish_non_exhaustive()
+        f.debug_struct("Family")
+            .field("daemon", &self.0.daemon)
+            .field("unit", &self.0.unit)
+            .finish_non_exhaustive()
     }
 }
 

@@ -40,7 +40,8 @@ impl StrayRecord {
 
     /// The noted processes that still live. A record of another boot, or one that cannot be read, holds none.
     pub fn living(&self, source: &dyn ProcSource) -> BTreeSet<ProcessId> {
-        let content = fs::read(&self.path).ok().and_then(|text| serde_json::from_slice::<Content>(&text).ok());
+        let content =
+            fs::read(&self.path).ok().and_then(|text| serde_json::from_slice::<Content>(&text).ok());
         content
             .filter(|content| content.boot == self.boot)
             .map(|content| content.processes)

@@ -78,7 +78,9 @@ impl ProcSource for LinuxProc {
         threads
             .flatten()
             .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-            .flat_map(|line| line.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+            .flat_map(|line| {
+                line.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+            })
             .collect()
     }
 }

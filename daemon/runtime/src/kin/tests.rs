@@ -150,7 +150,10 @@ fn the_daemons_own_unit_is_kin_and_a_namesake_is_not() {
 #[test]
 fn only_a_service_has_a_unit_of_its_own() {
     assert_eq!(own_unit("0::/system.slice/hermesd.service\n"), Some("/system.slice/hermesd.service"));
-    assert_eq!(own_unit("12:cpu:/x.service\n1:name=systemd:/system.slice/h.service\n"), Some("/system.slice/h.service"));
+    assert_eq!(
+        own_unit("12:cpu:/x.service\n1:name=systemd:/system.slice/h.service\n"),
+        Some("/system.slice/h.service")
+    );
     assert_eq!(own_unit("0::/user.slice/user-1000.slice/session-3.scope\n"), None);
     assert_eq!(own_unit("0::/user.slice/user@1000.service/app-term.scope\n"), None);
     assert_eq!(own_unit("0::/\n"), None);

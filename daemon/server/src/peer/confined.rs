@@ -189,7 +189,9 @@ mod tests {
         assert!(sessions.check(&child, &id(OTHER)).unwrap_err().message().contains(OTHER));
         assert!(sessions.check(&Grant::owner(), &id(MINE)).is_ok());
         assert!(sessions.holds(&id(MINE)) && !sessions.holds(&id(OTHER)));
-        for (reference, allowed) in [(MINE, true), (OTHER, false), ("latest", false), ("2026", false), ("a title", false)] {
+        for (reference, allowed) in
+            [(MINE, true), (OTHER, false), ("latest", false), ("2026", false), ("a title", false)]
+        {
             assert_eq!(sessions.check_reference(&child, reference).is_ok(), allowed, "{reference}");
             assert!(sessions.check_reference(&Grant::owner(), reference).is_ok());
         }

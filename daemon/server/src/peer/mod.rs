@@ -106,7 +106,10 @@ mod tests {
 
     #[test]
     fn a_peer_that_the_system_does_not_name_is_refused() {
-        assert!(matches!(judge(Err(io::Error::other("no")), 1000, |_| Standing::Outside), Access::Refused(_)));
+        assert!(matches!(
+            judge(Err(io::Error::other("no")), 1000, |_| Standing::Outside),
+            Access::Refused(_)
+        ));
     }
 
     #[test]
