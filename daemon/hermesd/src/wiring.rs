@@ -141,7 +141,8 @@ impl Parts {
             grace,
         });
         let services = ToolServices {
-            policy: Policy::new(PolicyInput { paths, settings: policy.live(), approvals: approvals.clone() }),
+            policy: Policy::new(PolicyInput { paths, settings: policy.live(), approvals: approvals.clone() })
+                .with_sudo_password(secrets.contains(hermes_tools::SUDO_PASSWORD)),
             redactor: redactor.clone(),
             backend: Arc::clone(&backend),
             processes: processes.clone(),

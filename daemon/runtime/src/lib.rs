@@ -25,10 +25,9 @@ pub use background::{
 pub use child_env::{ChildEnv, ChildEnvInput, DaemonEnv, TOOL_MARK, is_blocked};
 pub use paths::{PathPolicy, PathPolicyInput, PathRefusal, PathRule};
 pub use policy::{
-    CommandFacts, CommandVerdict, command_verdict,
     Approval, ApprovalEntry, ApprovalMode, ApprovalScope, ApprovalSettings, ApprovalStore, Approvals,
-    CommandAllowlist, Effect, Finding, ForgetfulStore, Policy, PolicyCx, PolicyInput, PolicySettings,
-    Unattended, Verdict,
+    CommandAllowlist, CommandFacts, CommandVerdict, Effect, Finding, ForgetfulStore, Policy, PolicyCx,
+    PolicyInput, PolicySettings, Unattended, Verdict, command_verdict,
 };
 pub use redact::Redactor;
 pub use secret::{Secret, SecretScope};
@@ -39,6 +38,6 @@ pub use snapshots::{
 };
 pub use tasks::Tasks;
 pub use terminal::{
-    BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, EXIT_BAD_DIRECTORY, EXIT_INTERRUPTED, EXIT_TIMEOUT, LocalBackend,
-    LocalBackendInput, SessionKey, TerminalBackend, TerminalError,
+    BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, EXIT_BAD_DIRECTORY, EXIT_INTERRUPTED,
+    EXIT_TIMEOUT, LocalBackend, LocalBackendInput, SessionKey, TerminalBackend, TerminalError,
 };

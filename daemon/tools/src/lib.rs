@@ -25,16 +25,15 @@ mod workspace;
 
 pub use arguments::{ArgumentError, parse_arguments};
 pub use dispatch::{
-    Begun, CallCx, CallResult, Dispatcher, GuardrailSettings, GuardrailStop, HardStopAfter, LoopCaps, Patience,
-    ResultLimits, Segment, StopReason, StopSignal, TurnGuard, WarnAfter, Worked,
+    Begun, CallCx, CallResult, Dispatcher, GuardrailSettings, GuardrailStop, HardStopAfter, LoopCaps,
+    Patience, ResultLimits, Segment, StopReason, StopSignal, TurnGuard, WarnAfter, Worked,
 };
 pub use files::file_tools;
 pub use names::repair_name;
 pub use output::ToolOutput;
 pub use ports::{
-    ApproveAnswer, ApproveRequest, Ask, HookCall, HookDecision, HookOutcome, Hooks,
-    NoHooks, NobodyCanAnswer, NobodyWakes, ProcessNotice, Question, QuestionAnswer,
-    SudoRequest, Wake,
+    ApproveAnswer, ApproveRequest, Ask, HookCall, HookDecision, HookOutcome, Hooks, NoHooks, NobodyCanAnswer,
+    NobodyWakes, ProcessNotice, Question, QuestionAnswer, SudoRequest, Wake,
 };
 pub use process::{ProcessNotices, process_tools};
 pub use registry::{RegisterError, Registry, RestoreError, SessionTools, ToolsetChoice};
@@ -43,6 +42,6 @@ pub use settings::{
     AgentToolSettings, FileReadMaxChars, PlatformToolsets, ToolOutputSettings, ToolSettings, ToolTimeouts,
     ToolsetSettings,
 };
-pub use terminal::terminal_tools;
+pub use terminal::{sudo::SUDO_PASSWORD, terminal_tools};
 pub use tool::{Concurrency, OwnedEffect, ResultCap, Tool, ToolTraits};
 pub use workspace::{FileLedger, PathError, ResolvedPath, Workspace, WorkspaceInput};

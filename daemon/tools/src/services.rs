@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use hermes_core::{Clock, Principal, SessionId, ToolCallId, TurnId};
 use hermes_runtime::{
-    ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Processes, Redactor, SecretScope, Snapshots, Tasks, TerminalBackend,
-    Verdict,
+    ChildEnv, ChildEnvInput, DaemonEnv, Policy, PolicyCx, Processes, Redactor, SecretScope, Snapshots, Tasks,
+    TerminalBackend, Verdict,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hermes_core::{ClientEnv, Principal, SessionId, SystemClock, ToolCall, ToolCallId, TurnId};
 use hermes_runtime::{
-    Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, NobodyListens, PathPolicy, PathPolicyInput, Policy, PolicyInput,
-    Processes, ProcessesInput,
-    Redactor, SecretScope, SessionKey, Snapshots, Tasks, TerminalBackend, TerminalError,
+    Approvals, BackgroundCommand, BackgroundSpec, CommandOutput, CommandSpec, DaemonEnv, NobodyListens,
+    PathPolicy, PathPolicyInput, Policy, PolicyInput, Processes, ProcessesInput, Redactor, SecretScope,
+    SessionKey, Snapshots, Tasks, TerminalBackend, TerminalError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::registry::{Registry, SessionTools, ToolsetChoice};
 use crate::{
-    CallCx, CallResult, ChildFacts, Dispatcher, NoHooks, NobodyCanAnswer, NobodyWakes,
-    Patience, ResultLimits, StopSignal, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace, WorkspaceInput,
-    file_tools, terminal_tools,
+    CallCx, CallResult, ChildFacts, Dispatcher, NoHooks, NobodyCanAnswer, NobodyWakes, Patience,
+    ResultLimits, StopSignal, Tool, ToolServices, ToolSettings, ToolsetSettings, TurnGuard, Workspace,
+    WorkspaceInput, file_tools, terminal_tools,
 };
 
 /// A secret that the scope of every bench holds.

@@ -257,7 +257,10 @@ impl Client {
         answer("accept the edits", self.policy().accept_edits(request).await)
     }
 
-    pub async fn set_config(&self, request: v1::SetConfigRequest) -> Result<v1::SetConfigResponse, CallError> {
+    pub async fn set_config(
+        &self,
+        request: v1::SetConfigRequest,
+    ) -> Result<v1::SetConfigResponse, CallError> {
         answer("write the setting", self.policy().set_config(request).await)
     }
 

@@ -160,7 +160,7 @@ impl Connector {
         Err(ConnectError::KeepsEnding { log: self.place.agent_log.clone() })
     }
 
-    /// Waits until the daemon with this epoch has left its socket.
+    /// Waits until the daemon with this epoch has left its socket and let its lock go.
     ///
     /// # Errors
     /// [`ConnectError::StillLeaving`] when it is there after its drain.
@@ -169,7 +169,9 @@ impl Connector {
         loop {
             let recorded = self.place.daemon_file();
             let same = recorded.is_some_and(|file| file.epoch == hello.epoch && file.may_be_alive());
-            if !same && !self.same_daemon_answers(hello).await {
+            // The lock goes last: a new daemon that starts before that would be turned away.
+            let holds = self.place.holder() == Some(hello.pid);
+            if !same && !holds && !self.same_daemon_answers(hello).await {
                 return Ok(());
             }
             if Instant::now() >= give_up {

@@ -65,11 +65,14 @@ impl Place {
 
     /// Whether another `hermesd` than the process `own` has the profile, as far as its lock file tells.
     pub(crate) fn held_by_other(&self, own: Option<u32>) -> bool {
-        let record = std::fs::read(&self.gateway_lock)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<LockRecord>(&bytes).ok())
-            .unwrap_or_default();
-        record.kind == "hermesd" && Some(record.pid) != own && process_exists(record.pid)
+        self.holder().is_some_and(|pid| Some(pid) != own)
+    }
+
+    /// The `hermesd` that has written itself into the lock file and lives. It takes its name out right before
+    /// it lets the lock go.
+    pub(crate) fn holder(&self) -> Option<u32> {
+        let record: LockRecord = serde_json::from_slice(&std::fs::read(&self.gateway_lock).ok()?).ok()?;
+        (record.kind == "hermesd" && process_exists(record.pid)).then_some(record.pid)
     }
 
     /// The sockets at which the daemon may answer: the rule's first, then the one that the daemon

@@ -49,6 +49,14 @@ impl ModelRequest {
         rows.iter().rev().take_while(|row| row["role"] != "user").filter(|row| row["role"] == "tool").count()
     }
 
+    /// The id of the background process that a result named last.
+    pub fn process_id(&self) -> Option<String> {
+        self.body.rmatch_indices("proc_").find_map(|(at, _)| {
+            let id = self.body.get(at..at + 17)?;
+            id.strip_prefix("proc_")?.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| id.to_owned())
+        })
+    }
+
     /// Whether the request offers tools: title and summary calls do not.
     pub fn has_tools(&self) -> bool {
         self.body.contains("\"tools\":[")

@@ -24,13 +24,8 @@ fn obedient(request: &ModelRequest) -> Reply {
     }
     let last = request.last_user();
     let (tool, arguments) = last.split_once(' ').unwrap();
-    let arguments = arguments.replace("$PROC", &process_id(request).unwrap_or_default());
+    let arguments = arguments.replace("$PROC", &request.process_id().unwrap_or_default());
     Reply::call(tool, &serde_json::from_str(&arguments).unwrap())
-}
-
-fn process_id(request: &ModelRequest) -> Option<String> {
-    let at = request.body.rfind("proc_")?;
-    request.body.get(at..at + 17).map(str::to_owned)
 }
 
 struct Bench {

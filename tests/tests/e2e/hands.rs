@@ -58,7 +58,7 @@ impl Desk {
                         assert_eq!(answered, "ok");
                     }
                 }
-                _ => {}
+                TurnStep::Reattached(_) => {}
             }
         }
     }
@@ -287,7 +287,7 @@ async fn a_question_that_nobody_answers_in_time_is_no_choice() {
         match run.next().await.unwrap() {
             TurnStep::Ended(_) => break,
             TurnStep::Event(event) => question = question.or(event.payload.as_ref().and_then(asked)),
-            _ => {}
+            TurnStep::Reattached(_) => {}
         }
     }
     let [got] = last_results(&server).try_into().unwrap();
@@ -392,7 +392,7 @@ async fn a_stop_ends_an_open_question_and_the_call_says_that_nothing_was_done() 
                 Some(Payload::ToolComplete(done)) => complete = Some(done),
                 _ => {}
             },
-            _ => {}
+            TurnStep::Reattached(_) => {}
         }
     };
     assert_eq!(end.result.status, "interrupted");

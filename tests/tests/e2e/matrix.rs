@@ -15,7 +15,7 @@ const DEEDS: [Deed; 8] = [
     ("terminal", |_, _| ("terminal", json!({ "command": "rm -rf precious" }))),
     ("background", |_, _| ("terminal", json!({ "command": "rm -rf precious", "background": true }))),
     ("pty", |_, _| ("terminal", json!({ "command": "rm -rf precious", "pty": true }))),
-    ("process", |_, request| match process_id(request) {
+    ("process", |_, request| match request.process_id() {
         None => ("terminal", json!({ "command": "bash", "background": true })),
         Some(id) => ("process", json!({ "action": "submit", "session_id": id, "data": "rm -rf precious" })),
     }),
@@ -31,11 +31,6 @@ const DEEDS: [Deed; 8] = [
         ("patch", json!({ "mode": "patch", "patch": patch }))
     }),
 ];
-
-fn process_id(request: &ModelRequest) -> Option<String> {
-    let at = request.body.rfind("proc_")?;
-    request.body.get(at..at + 17).map(str::to_owned)
-}
 
 /// The prompt under which the model starts a client from inside its terminal.
 const FROM_INSIDE: &str = "from inside";
@@ -161,7 +156,7 @@ async fn a_client_that_cannot_approve_is_not_asked() {
                 TurnStep::Event(event) => {
                     assert!(!matches!(event.payload, Some(Payload::ApprovalRequest(_))), "{}", deed.0);
                 }
-                _ => {}
+                TurnStep::Reattached(_) => {}
             }
         }
         cell.assert_unharmed(deed.0);
@@ -181,7 +176,7 @@ async fn a_client_that_leaves_while_it_is_asked_has_not_agreed() {
             match run.next().await.unwrap() {
                 TurnStep::Event(event) if matches!(event.payload, Some(Payload::ApprovalRequest(_))) => break,
                 TurnStep::Ended(end) => panic!("{}: nobody was asked: {:?}", deed.0, end.result),
-                _ => {}
+                TurnStep::Event(_) | TurnStep::Reattached(_) => {}
             }
         }
         drop(run);

@@ -29,7 +29,7 @@ fn run(calls: Vec<(&'static str, Value)>) -> String {
         let Some((tool, arguments)) = calls.get(request.results_since_user()) else {
             return Reply::text("done");
         };
-        let text = arguments.to_string().replace("$PROC", &process_id(request).unwrap_or_default());
+        let text = arguments.to_string().replace("$PROC", &request.process_id().unwrap_or_default());
         Reply::call(tool, &serde_json::from_str(&text).unwrap())
     });
     let home = planted(&server);
@@ -42,11 +42,6 @@ fn run(calls: Vec<(&'static str, Value)>) -> String {
     assert!(!text.contains(IN_FILE), "the secret of .env was sent");
     assert!(!text.contains(IN_ENVIRONMENT), "the secret of the environment was sent");
     text
-}
-
-fn process_id(request: &ModelRequest) -> Option<String> {
-    let at = request.body.rfind("proc_")?;
-    request.body.get(at..at + 17).map(str::to_owned)
 }
 
 fn terminal(command: &str) -> (&'static str, Value) {

@@ -142,7 +142,7 @@ fn the_budget_ends_in_a_summary_and_says_how_to_raise_it() {
 }
 
 #[test]
-fn commands_and_outside_writes_need_yolo_and_the_model_is_told() {
+fn dangerous_commands_and_outside_writes_need_yolo_and_ordinary_ones_do_not() {
     let target = tempfile::tempdir().unwrap();
     let outside = target.path().join("x.txt");
     let server = {
@@ -150,6 +150,7 @@ fn commands_and_outside_writes_need_yolo_and_the_model_is_told() {
         ModelServer::start(move |request| match request.results_since_user() {
             0 => Reply::calls(vec![
                 hermes_tests::model_server::Call::new("terminal", &json!({ "command": "touch ran.txt" })),
+                hermes_tests::model_server::Call::new("terminal", &json!({ "command": "rm -rf old" })),
                 hermes_tests::model_server::Call::new(
                     "write_file",
                     &json!({ "path": outside, "content": "x" }),
@@ -163,12 +164,13 @@ fn commands_and_outside_writes_need_yolo_and_the_model_is_told() {
         })
     };
     let home = TestHome::with_config(&server.config());
+    home.write_file("old/a.txt", "a");
     home.cli(["-z", "go"]).success();
-    assert!(!home.work().join("ran.txt").exists() && !outside.exists());
+    assert!(home.work().join("ran.txt").exists() && home.work().join("old").exists() && !outside.exists());
     assert_eq!(std::fs::read_to_string(home.work().join("inside.txt")).unwrap(), "fine");
 
     home.cli(["-z", "go", "--yolo"]).success();
-    assert!(home.work().join("ran.txt").exists() && outside.exists());
+    assert!(!home.work().join("old").exists() && outside.exists());
     server.assert_clean();
 }
 

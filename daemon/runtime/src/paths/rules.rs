@@ -170,7 +170,9 @@ impl Rules {
         let never_read = homes_and_roots
             .chain(users.iter().map(|base| (base.clone(), USER.as_slice())))
             .chain([(PathBuf::from("/"), MACHINE_READ.as_slice())])
-            .flat_map(|(base, names)| names.iter().map(move |(name, reach)| (base.join(name), *reach == Tree)))
+            .flat_map(|(base, names)| {
+                names.iter().map(move |(name, reach)| (base.join(name), *reach == Tree))
+            })
             .collect();
         Self { homes, roots, users, safe_roots, temps, linked_write, linked_read, never_read }
     }
@@ -182,7 +184,8 @@ impl Rules {
     /// Home, root, user's home and temp folder as they were given.
     pub(super) fn given(&self) -> [&Path; 4] {
         // Each list begins with the path as it was given.
-        [&self.homes, &self.roots, &self.users, &self.temps].map(|list| list.first().map_or(Path::new("/"), PathBuf::as_path))
+        [&self.homes, &self.roots, &self.users, &self.temps]
+            .map(|list| list.first().map_or(Path::new("/"), PathBuf::as_path))
     }
 
     pub(super) fn safe_roots(&self) -> &[PathBuf] {

@@ -335,7 +335,10 @@ mod tests {
     #[test]
     fn what_the_user_forbids_holds_under_yolo_and_behind_wrappers() {
         let settings = || PolicySettings {
-            approvals: ApprovalSettings { deny: vec!["git push *".to_owned()], ..ApprovalSettings::default() },
+            approvals: ApprovalSettings {
+                deny: vec!["git push *".to_owned()],
+                ..ApprovalSettings::default()
+            },
             ..PolicySettings::default()
         };
         for command in ["git push", "sudo /usr/bin/git push origin", "ls && bash -c 'git push x'"] {
@@ -365,15 +368,27 @@ mod tests {
     async fn an_approval_covers_its_own_folder_and_no_other() {
         let place = place();
         let (workspace, session) = (place.user.join("work"), SessionKey::new("s"));
-        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
+        let cx =
+            PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
         let judge = |command: &str| place.policy.judge(&Effect::Command { command, cwd: &workspace }, &cx);
         let Verdict::Ask(approval) = judge("rm -rf ./build") else { panic!("not asked") };
         assert_eq!(approval.widest, ApprovalScope::Always);
         let now = hermes_core::Instant::default();
-        place.policy.approvals().grant(&session, &approval.findings, ApprovalScope::Session, now).await.unwrap();
+        place
+            .policy
+            .approvals()
+            .grant(&session, &approval.findings, ApprovalScope::Session, now)
+            .await
+            .unwrap();
         assert_eq!(judge("rm -rf build"), Verdict::Allow);
         assert_eq!(judge("cd . && rm -r -f build/"), Verdict::Allow);
-        for other in ["rm -rf ~/docs", "rm -rf build2", "sudo rm -rf build", "rm -rf build ~/docs", "cd /tmp && rm -rf build"] {
+        for other in [
+            "rm -rf ~/docs",
+            "rm -rf build2",
+            "sudo rm -rf build",
+            "rm -rf build ~/docs",
+            "cd /tmp && rm -rf build",
+        ] {
             assert!(matches!(judge(other), Verdict::Ask(_)), "{other}");
         }
     }
@@ -382,7 +397,8 @@ mod tests {
     fn what_only_the_run_will_know_is_allowed_once_at_most() {
         let place = place();
         let (workspace, session) = (place.user.join("work"), SessionKey::new("s"));
-        let cx = PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
+        let cx =
+            PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
         let effect = Effect::Command { command: "rm -rf \"$DIR\"", cwd: &workspace };
         let Verdict::Ask(approval) = place.policy.judge(&effect, &cx) else { panic!("not asked") };
         assert_eq!(approval.widest, ApprovalScope::Once);

@@ -13,8 +13,8 @@ use super::lexer::simple_commands;
 use crate::ports::SudoRequest;
 use crate::services::ToolCx;
 
-/// The secret that holds the password.
-const NAME: &str = "SUDO_PASSWORD";
+/// The secret under which the user leaves the password that `sudo` wants.
+pub const SUDO_PASSWORD: &str = "SUDO_PASSWORD";
 
 /// How long the look whether `sudo` wants a password may take.
 const PROBE: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ pub(super) async fn prepare(cx: &ToolCx, command: &str) -> Prepared {
 /// The password, and whether it is the session's own.
 async fn password(cx: &ToolCx, command: &str) -> Option<(Secret, bool)> {
     let usable = |secret: &Secret| !secret.is_empty() && !secret.expose().contains(['\n', '\0']);
-    if let Some(configured) = cx.services.child_env.secrets.get(NAME).filter(usable) {
+    if let Some(configured) = cx.services.child_env.secrets.get(SUDO_PASSWORD).filter(usable) {
         return Some((configured, false));
     }
     if let Some(cached) = cx.workspace.sudo_password() {

@@ -62,7 +62,7 @@ pub(crate) async fn tool_seconds(home: &TestHome, prompts: &[String]) -> Result<
                     }
                 }
                 TurnStep::Ended(_) => break,
-                _ => {}
+                TurnStep::Reattached(_) => {}
             }
         }
         watch = run.into_watch();

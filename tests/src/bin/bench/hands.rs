@@ -1,6 +1,7 @@
 //! The hands: verdicts on commands, search, large files, the terminal. Tools are measured through the
 //! daemon, by the duration that it reports of each call.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -155,7 +156,7 @@ fn plant(root: &Path, files: usize) -> Result<(), Failure> {
         }
         let mut text = line.repeat(10 + index % 40);
         if index % 1_000 == 0 {
-            text.push_str(&format!("needle_{index}\n"));
+            writeln!(text, "needle_{index}")?;
         }
         fs::write(folder.join(format!("f{index}.rs")), text)?;
     }
@@ -174,6 +175,7 @@ fn large_file(runtime: &Runtime, bytes: u64, runs: u32, rows: &mut Vec<Row>) -> 
     }
     out.into_inner()?.sync_all()?;
     let middle = blocks * 10_000 / 2;
+    #[expect(clippy::cast_precision_loss, reason = "a rate in a table")]
     let read_to_there = (middle * line.len() as u64) as f64;
     let (mut first, mut rate) = (Sample::new(), Sample::new());
     for run in 0..=runs {

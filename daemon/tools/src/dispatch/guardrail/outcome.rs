@@ -51,9 +51,9 @@ pub(super) enum Outcome {
 
 impl Outcome {
     pub(super) fn of(output: &ToolOutput) -> Self {
-        let field = |name: &str| output.content.get(name);
-        let failed_inside = field("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
-            || field("success") == Some(&Value::Bool(false));
+        // An exit code says nothing beside a status: that of a process which was looked at is no failure of the
+        // look, and grep finds nothing with 1.
+        let failed_inside = output.content.get("success") == Some(&Value::Bool(false));
         match (output.status, output.effect) {
             (ToolStatus::Cancelled, _) => Self::Cut,
             (ToolStatus::Error | ToolStatus::Blocked | ToolStatus::Timeout, _) => Self::Failed,
@@ -96,7 +96,7 @@ mod tests {
             (with(ToolStatus::Blocked), Outcome::Failed),
             (with(ToolStatus::Timeout), Outcome::Failed),
             (with(ToolStatus::Cancelled), Outcome::Cut),
-            (done(json!({ "exit_code": 1, "output": "" })), Outcome::Failed),
+            (done(json!({ "exit_code": 1, "output": "" })), Outcome::Changed),
             (done(json!({ "exit_code": 0, "error": null })), Outcome::Changed),
             (done(json!({ "success": false })), Outcome::Failed),
             (ToolOutput::looked(json!({ "content": "error: not one of ours" })), Outcome::Looked),
