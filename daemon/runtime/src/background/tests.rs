@@ -398,7 +398,10 @@ async fn the_next_daemon_takes_over_what_runs_and_what_has_ended() {
     let quick = first.start("echo quick; exit 7").await;
     first.wait(&quick).await;
     let server = first.start("sleep 1000 & echo $! > child; echo up; trap 'echo got it' USR1; echo $$ > pid; while :; do sleep 0.1; done").await;
-    let lost = first.start_spec(StartSpec { notify_on_complete: true, ..first.spec("cat; echo eof") }).await;
+    let lost = first
+        .start_spec(StartSpec { notify_on_complete: true, ..first.spec("echo in; cat; echo eof") })
+        .await;
+    first.prints(&lost, "in").await;
     first.prints(&server, "up").await;
     assert_eq!(first.processes.poll(&first.session, &server, 100).unwrap().new_output, "up\n");
     let (pid, child) = (pid_in(&first.cwd.join("pid")).await, pid_in(&first.cwd.join("child")).await);
@@ -421,7 +424,7 @@ async fn the_next_daemon_takes_over_what_runs_and_what_has_ended() {
     ];
     assert_eq!(states, expected);
     assert_eq!(end(&views[0]).0, Some(7));
-    assert_eq!((second.output(&quick), second.output(&lost)), ("quick\n".to_owned(), "eof\n".to_owned()));
+    assert_eq!((second.output(&quick), second.output(&lost)), ("quick\n".to_owned(), "in\neof\n".to_owned()));
     until("the lost one's end is told", || second.heard.ids() == [format!("{lost}:exit")]).await;
     assert_eq!(second.processes.busy(), 1);
     let roots: Vec<i32> = second.processes.roots().into_iter().map(|(pid, _)| pid).collect();

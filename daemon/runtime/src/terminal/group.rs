@@ -28,7 +28,7 @@ pub(crate) struct Tree {
     leader: Option<i32>,
     mark: String,
     known: BTreeSet<Process>,
-    group: bool,
+    in_group: BTreeSet<Process>,
 }
 
 impl Tree {
@@ -40,7 +40,7 @@ impl Tree {
             leader: leader.filter(|pid| *pid > 1),
             mark: format!("{RUN_MARK}={mark}"),
             known,
-            group: false,
+            in_group: BTreeSet::new(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Tree {
     pub(crate) fn living(&mut self) -> &BTreeSet<Process> {
         let family = family(self.leader, &self.mark, &self.known);
         self.known = family.members;
-        self.group = family.group;
+        self.in_group = family.in_group;
         &self.known
     }
 
@@ -90,17 +90,18 @@ impl Tree {
         !self.is_alive()
     }
 
-    /// Signals the group and every process that was found outside it.
+    /// Signals the group and every process that was found outside it; each once, since a handler that runs
+    /// twice may do harm.
     fn signal(&mut self, signal: Signal) {
         self.living();
         // The whole group at once, since no fork can slip through that; from a fresh list, since the number of a
         // group that has ended could already belong to somebody else.
         if let Some(leader) = self.leader
-            && (self.group || !cfg!(target_os = "linux"))
+            && (!self.in_group.is_empty() || !cfg!(target_os = "linux"))
         {
             let _ = killpg(Pid::from_raw(leader), signal);
         }
-        for process in &self.known {
+        for process in self.known.difference(&self.in_group) {
             process.signal(signal);
         }
     }

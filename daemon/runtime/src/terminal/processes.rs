@@ -95,8 +95,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     pub(crate) members: BTreeSet<Process>,
-    /// Some of them are in the leader's process group, so that its number is surely theirs.
-    pub(crate) group: bool,
+    /// Those of them in the leader's process group. Where there are some, its number is surely theirs.
+    pub(crate) in_group: BTreeSet<Process>,
 }
 
 /// The living processes of the command whose shell is `leader`: its group, its descendants, those that carry
@@ -124,8 +124,9 @@ pub(crate) fn family(leader: Option<i32>, mark: &str, known: &BTreeSet<Process>)
             .map(|entry| entry.process)
             .collect();
         if children.is_empty() {
-            let group = table.values().any(|entry| in_group(entry) && members.contains(&entry.process));
-            return Family { members, group };
+            let in_group = table.values().filter(|entry| in_group(entry)).map(|entry| entry.process);
+            let in_group = in_group.filter(|process| members.contains(process)).collect();
+            return Family { members, in_group };
         }
         members.extend(children);
     }
