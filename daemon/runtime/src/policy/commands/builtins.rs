@@ -35,9 +35,37 @@ pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope)
                 forget(scope, args.next().map(|arg| arg.text.as_str()));
             }
         }
-        "declare" | "typeset" | "local" if simple.args.iter().any(|arg| arg.text.contains('n')) => {
-            // A name for another variable: what is set through it is not followed.
-            forget(scope, simple.assigns.iter().map(|(name, _)| name.as_str()));
+        "declare" | "typeset" | "local" | "export" | "readonly" => {
+            let options: String = simple
+                .args
+                .iter()
+                .filter_map(|arg| arg.text.strip_prefix('-'))
+                .flat_map(str::chars)
+                .collect();
+            if simple.program == "export" || options.contains('x') {
+                let value = |name: &str| match scope.get(name) {
+                    Some(Variable::One(value)) => value.clone(),
+                    _ => String::new(),
+                };
+                let plain =
+                    simple.args.iter().map(|arg| arg.text.as_str()).filter(|text| !text.starts_with('-'));
+                let named = plain.map(|text| match text.split_once('=') {
+                    Some(_) => text.to_owned(),
+                    None => format!("{text}={}", value(text)),
+                });
+                let set = simple.assigns.iter().map(|(name, value)| format!("{name}={}", value.text));
+                let exported: Vec<String> = named.chain(set).collect();
+                scope.exported.extend(exported);
+            }
+            // `-n` names another variable, `-l`, `-u` and `-i` change what is assigned: neither is followed.
+            if simple.program != "export" && options.contains(['n', 'l', 'u', 'c', 'i']) {
+                let names =
+                    simple.args.iter().map(|arg| arg.text.as_str()).filter(|text| !text.starts_with('-'));
+                let names = names.map(|text| text.split_once('=').map_or(text, |(name, _)| name));
+                for name in names.chain(simple.assigns.iter().map(|(name, _)| name.as_str())) {
+                    scope.make_odd(name);
+                }
+            }
         }
         "unset" => {
             for arg in &simple.args {

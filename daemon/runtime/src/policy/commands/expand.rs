@@ -280,6 +280,12 @@ impl Walker<'_> {
             return unknown();
         }
         let operand = operand_text(self, scope);
+        if parameter.operator == "@" && operand == "P" {
+            // The value is expanded once more, and what it substitutes runs.
+            let what =
+                format!("expands the value of {} as a prompt, which runs what it contains", parameter.name);
+            self.report.ask("syntax.prompt", what, format!("${{{}@P}}", parameter.name));
+        }
         let value = match base {
             None if matches!(parameter.operator.as_str(), ":-" | "-" | ":=" | "=") => {
                 let value = Variable::One(format!("{MAYBE}{operand}"));
@@ -293,35 +299,24 @@ impl Walker<'_> {
             }
             None => return unknown(),
             Some(Variable::Many(values)) if parameter.operator.is_empty() => return Variable::Many(values),
-            Some(Variable::Many(values)) => values.join(" "),
+            Some(Variable::Many(values)) if parameter.operator == ":" => {
+                let slice = parameter.index.is_some().then(|| slice(&values, &operand)).flatten();
+                return slice.map_or_else(unknown, Variable::Many);
+            }
+            Some(Variable::Many(values)) => {
+                // Each element on its own.
+                let changed: Option<Vec<String>> = values
+                    .iter()
+                    .map(|value| match changed(value, &parameter.operator, operand.clone()) {
+                        Variable::One(text) if !text.contains([UNKNOWN, MAYBE]) => Some(text),
+                        _ => None,
+                    })
+                    .collect();
+                return changed.map_or_else(unknown, Variable::Many);
+            }
             Some(Variable::One(value)) => value,
         };
-        let open = value.contains([UNKNOWN, MAYBE]);
-        let result = match parameter.operator.as_str() {
-            "" | ":?" | "?" => Some(value.clone()),
-            ":-" | ":=" if value.is_empty() => Some(operand),
-            ":-" | "-" | ":=" | "=" => {
-                Some(if open && !operand.is_empty() { format!("{MAYBE}{value}") } else { value.clone() })
-            }
-            ":+" | "+" => Some(if value.is_empty() { String::new() } else { operand }),
-            ":" => substring(&value, &operand),
-            "%" | "%%" | "#" | "##" => Some(globs::trim(&value, &operand, &parameter.operator)),
-            "/" | "//" | "/#" | "/%" => replaced(&value, &operand, &parameter.operator),
-            "^^" if operand.is_empty() => Some(value.to_uppercase()),
-            ",," if operand.is_empty() => Some(value.to_lowercase()),
-            "^" | "," if operand.is_empty() => {
-                let mut chars = value.chars();
-                let first = chars.next().map(|c| {
-                    if parameter.operator == "^" { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
-                });
-                Some(first.into_iter().chain(chars).collect())
-            }
-            _ => None,
-        };
-        match result {
-            Some(text) if !open || text.contains([UNKNOWN, MAYBE]) => Variable::One(text),
-            _ => unknown(),
-        }
+        changed(&value, &parameter.operator, operand)
     }
 
     /// The value before the operator; `None` for a variable that this text does not set.
@@ -407,6 +402,47 @@ fn finish(arg: &mut Arg, text: String) {
     if arg.process {
         arg.text.push_str("/dev/fd/process");
     }
+}
+
+/// A value after an operator such as `%` or `:-`.
+fn changed(value: &str, operator: &str, operand: String) -> Variable {
+    let open = value.contains([UNKNOWN, MAYBE]);
+    let result = match operator {
+        "" | ":?" | "?" => Some(value.to_owned()),
+        ":-" | ":=" if value.is_empty() => Some(operand),
+        ":-" | "-" | ":=" | "=" => {
+            Some(if open && !operand.is_empty() { format!("{MAYBE}{value}") } else { value.to_owned() })
+        }
+        ":+" | "+" => Some(if value.is_empty() { String::new() } else { operand }),
+        ":" => substring(value, &operand),
+        "%" | "%%" | "#" | "##" => Some(globs::trim(value, &operand, operator)),
+        "/" | "//" | "/#" | "/%" => replaced(value, &operand, operator),
+        "^^" if operand.is_empty() => Some(value.to_uppercase()),
+        ",," if operand.is_empty() => Some(value.to_lowercase()),
+        "^" | "," if operand.is_empty() => {
+            let mut chars = value.chars();
+            let first = chars
+                .next()
+                .map(|c| if operator == "^" { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+            Some(first.into_iter().chain(chars).collect())
+        }
+        _ => None,
+    };
+    match result {
+        Some(text) if !open || text.contains([UNKNOWN, MAYBE]) => Variable::One(text),
+        _ => Variable::One(UNKNOWN.to_string()),
+    }
+}
+
+/// `${array[@]:1:2}`.
+fn slice(values: &[String], operand: &str) -> Option<Vec<String>> {
+    let mut parts = operand.splitn(2, ':').map(|part| part.trim().parse::<usize>());
+    let start = parts.next()?.ok()?;
+    let count = match parts.next() {
+        None => usize::MAX,
+        Some(count) => count.ok()?,
+    };
+    Some(values.iter().skip(start).take(count).cloned().collect())
 }
 
 fn substring(value: &str, operand: &str) -> Option<String> {

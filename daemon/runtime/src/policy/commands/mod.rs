@@ -6,6 +6,7 @@
 //! against the command: an unknown program is asked about, a text that cannot be read does not run. Texts that are
 //! only data, such as a pattern or a message, never become commands.
 
+mod assign;
 mod builtins;
 mod code;
 mod decoders;
@@ -95,6 +96,7 @@ pub(super) fn examine(command: &str, facts: &CommandFacts<'_>) -> Examined {
         let blocked_before = walker.report.blocked.clone();
         let mut scope = Scope::new(&facts.cwd.to_string_lossy(), variables.clone());
         walker.text(reading, &mut scope, &Surroundings::default());
+        walker.late_scripts();
         // Another reading than the shell's own need not make sense.
         let unreadable = walker.report.blocked.as_ref().is_some_and(|(rule, _)| rule.starts_with("syntax."));
         if index > 0 && unreadable && blocked_before.is_none() {

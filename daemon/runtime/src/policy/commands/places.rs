@@ -64,6 +64,7 @@ pub(super) fn absolute(text: &str, cwd: Option<&str>) -> Option<String> {
     } else {
         format!("{}/{text}", cwd?)
     };
+    let full = through_proc(full, cwd);
     let mut parts: Vec<&str> = Vec::new();
     for part in full.split('/') {
         match part {
@@ -75,6 +76,35 @@ pub(super) fn absolute(text: &str, cwd: Option<&str>) -> Option<String> {
         }
     }
     Some(format!("/{}", parts.join("/")))
+}
+
+/// A path that goes through the links of a process: `/proc/self/root/etc`, `/proc/self/cwd/x`, `/dev/fd/../cwd`.
+fn through_proc(full: String, cwd: Option<&str>) -> String {
+    let mut parts: Vec<&str> = full.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if let ["dev", "fd", "..", ..] = parts.as_slice() {
+        parts.splice(..2, ["proc", "self", "fd"]);
+    }
+    // What leads up again before the link does not count.
+    let mut plain: Vec<&str> = Vec::new();
+    let mut rest = parts.iter();
+    while let Some(part) = rest.next() {
+        if *part == ".." {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+        let link = match plain.as_slice() {
+            ["proc", _, link @ ("root" | "cwd")] | ["proc", _, "task", _, link @ ("root" | "cwd")] => *link,
+            _ => continue,
+        };
+        let behind = rest.copied().collect::<Vec<_>>().join("/");
+        return match (link, cwd) {
+            ("cwd", Some(cwd)) => through_proc(format!("{cwd}/{behind}"), None),
+            ("cwd", None) => full,
+            _ => through_proc(format!("/{behind}"), cwd),
+        };
+    }
+    full
 }
 
 /// The place of an argument for a shape: absolute where it can be.
@@ -95,6 +125,20 @@ impl CommandFacts<'_> {
         self.paths
             .resolve(Path::new(path))
             .map_or_else(|_| path.to_owned(), |to| to.to_string_lossy().into_owned())
+    }
+
+    /// Where a path leads when it goes through a link; for a pattern, where its folder leads.
+    pub(super) fn leads_to(&self, text: &str, cwd: Option<&str>) -> Option<String> {
+        if text.is_empty() || text.contains(UNKNOWN) || text.len() > 4_096 {
+            return None;
+        }
+        let path = absolute(text, cwd)?;
+        let fixed = match path.find(['*', '?', '[']) {
+            Some(at) => path.get(..at)?.rsplit_once('/')?.0.to_owned(),
+            None => path,
+        };
+        let target = self.resolved(&fixed);
+        (target != fixed && !fixed.is_empty()).then_some(target)
     }
 
     /// What writing to `arg` would mean; `None` for an ordinary file of the work.
@@ -155,6 +199,18 @@ impl CommandFacts<'_> {
         (!resolves_free).then_some(WriteRisk::Outside)
     }
 
+    /// Whether a path is a file that shells, git or the system run, or one of the agent's own.
+    pub(super) fn runs_by_itself(&self, text: &str, cwd: Option<&str>) -> bool {
+        let Some(path) = absolute(text, cwd).filter(|path| !path.contains(UNKNOWN)) else { return false };
+        let guarded = matches!(
+            self.paths.check_write(Path::new(&path)).map_err(|refusal| refusal.rule()),
+            Err(PathRule::Guarded | PathRule::OwnPolicy)
+        );
+        // The folders themselves are named for many reasons.
+        let top_file = self.paths.delicate(Path::new(&path)).is_some() && !Path::new(&path).is_dir();
+        guarded || (is_sensitive_name(&path) && !path.ends_with("/.git/config")) || top_file
+    }
+
     /// Whether `path` lies in the agent's home.
     pub(super) fn is_hermes(&self, path: &str) -> bool {
         inside(path, self.hermes_home) || inside(path, self.hermes_root)
@@ -177,7 +233,7 @@ impl CommandFacts<'_> {
             return true;
         }
         if open {
-            return self.could_be_protected(&path) || self.in_home_secret(&path);
+            return self.could_be_protected(&path) || self.in_home_secret(&path) || self.searched(&path);
         }
         if self.in_home_secret(&path) {
             return true;
@@ -186,6 +242,29 @@ impl CommandFacts<'_> {
             self.paths.check_read(Path::new(&path)).map_err(|refusal| refusal.rule()),
             Err(PathRule::Secret)
         )
+    }
+
+    /// What a search below a folder with credentials finds, when its name could be that of credentials.
+    fn searched(&self, path: &str) -> bool {
+        const NAMES: [&str; 12] = [
+            "id_rsa",
+            "id_ed25519",
+            "credentials",
+            ".env",
+            ".netrc",
+            ".npmrc",
+            ".git-credentials",
+            "auth.json",
+            "state.db",
+            "hosts.yml",
+            "a.pem",
+            "a.key",
+        ];
+        let between = format!("/{UNKNOWN}/");
+        let Some((start, name)) = path.split_once(&between) else { return false };
+        let start = if start.is_empty() { "/" } else { start };
+        let pattern = name.replace(UNKNOWN, "*");
+        NAMES.iter().any(|secret| globs::matches(&pattern, secret)) && self.holds_secrets(start, None)
     }
 
     fn in_home_secret(&self, path: &str) -> bool {

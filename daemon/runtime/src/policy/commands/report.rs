@@ -16,12 +16,14 @@ pub(super) struct Report {
     /// Some finding rests on what only the run will know: nothing wider than once makes sense.
     pub(super) vague: bool,
     pub(super) simples: Vec<Simple>,
+    /// What belongs to every shape of the command that is being judged: what it is fed, links, the environment.
+    pub(super) context: String,
 }
 
 impl Report {
     /// A person must agree. `what` goes on a sentence that begins with the command.
     pub(super) fn ask(&mut self, rule: &'static str, what: impl Into<String>, shape: impl Into<String>) {
-        let shape: String = shape.into();
+        let shape: String = shape.into() + &self.context;
         self.vague |= shape.contains([UNKNOWN, PARENT]) || shape.chars().count() > MAX_SHAPE;
         let clean = |text: String| text.replace(UNKNOWN, "…").replace(PARENT, "$PPID");
         let finding = Finding { rule, description: clean(what.into()), shape: clean(shape) };

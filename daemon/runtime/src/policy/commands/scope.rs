@@ -1,6 +1,6 @@
 //! What is known at a point of a text: variables, functions, aliases, the working directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::syntax::Command;
@@ -30,6 +30,10 @@ impl Variable {
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     variables: BTreeMap<String, Variable>,
+    /// Variables that change what is assigned to them (`declare -l`, `-n`): never known.
+    odd: BTreeSet<String>,
+    /// What this text hands to the programs that it starts, as `NAME=value`.
+    pub(super) exported: BTreeSet<String>,
     pub(super) functions: BTreeMap<String, Rc<Command>>,
     pub(super) aliases: BTreeMap<String, String>,
     /// Absolute; `None` after a `cd` to somewhere unknown.
@@ -42,6 +46,8 @@ impl Scope {
     pub(super) fn new(cwd: &str, variables: BTreeMap<String, Variable>) -> Self {
         Self {
             variables,
+            odd: BTreeSet::new(),
+            exported: BTreeSet::new(),
             functions: BTreeMap::new(),
             aliases: BTreeMap::new(),
             cwd: Some(cwd.to_owned()),
@@ -54,7 +60,14 @@ impl Scope {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Variable) {
+        let value = if self.odd.contains(name) { Variable::unknown() } else { value };
         self.variables.insert(name.to_owned(), value);
+    }
+
+    /// From here on the variable's value is not known, whatever is assigned to it.
+    pub(super) fn make_odd(&mut self, name: &str) {
+        self.odd.insert(name.to_owned());
+        self.variables.insert(name.to_owned(), Variable::unknown());
     }
 
     /// The characters at which unquoted values are split; `None` when not known.
@@ -81,6 +94,8 @@ impl Scope {
             self.functions.insert(name, body);
         }
         self.aliases.extend(after.aliases);
+        self.odd.extend(after.odd);
+        self.exported.extend(after.exported);
         if self.cwd != after.cwd {
             self.cwd = None;
         }

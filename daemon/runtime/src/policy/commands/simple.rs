@@ -21,6 +21,12 @@ pub(super) struct Simple {
     pub(super) background: bool,
     /// Inside `( … )`.
     pub(super) subshell: bool,
+    /// Put in the background by a subshell.
+    pub(super) orphaned: bool,
+    /// What the text hands over by the environment, as `NAME=value`.
+    pub(super) environment: Vec<String>,
+    /// The commands whose output it reads.
+    pub(super) fed_by: String,
     /// The programs that start this one, outermost first.
     pub(super) via: Vec<String>,
 }
@@ -52,9 +58,18 @@ impl Simple {
             cwd: self.cwd.clone(),
             background: self.background,
             subshell: self.subshell,
+            orphaned: self.orphaned,
+            environment: self.environment.clone(),
+            fed_by: self.fed_by.clone(),
             via: self.via.clone(),
             ..Self::default()
         };
+        inner.environment.extend(self.assigns.iter().map(|(name, value)| format!("{name}={}", value.text)));
+        if self.is(&["env", "sudo", "doas"]) {
+            let words =
+                self.args.iter().take_while(|arg| arg.text.starts_with('-') || arg.text.contains('='));
+            inner.environment.extend(words.filter(|arg| arg.text.contains('=')).map(|arg| arg.text.clone()));
+        }
         inner.via.push(self.program.clone());
         inner.set_words(args);
         inner
@@ -97,6 +112,16 @@ impl Simple {
         line
     }
 
+    /// The whole command with its markers.
+    pub(super) fn raw_line(&self) -> String {
+        let mut line = self.called.text.clone();
+        for arg in &self.args {
+            line.push(' ');
+            line.push_str(&arg.text);
+        }
+        line
+    }
+
     /// The same with the program's name in place of its path.
     pub(super) fn bare_line(&self) -> String {
         let mut line = self.program.replace(UNKNOWN, "…");
@@ -106,6 +131,11 @@ impl Simple {
         }
         line
     }
+}
+
+/// The option that `name` is the beginning of.
+fn abbreviated<'a>(name: &str, longs: &[&'a str]) -> Option<&'a str> {
+    longs.iter().copied().find(|long| name.len() > 1 && *long != name && long.starts_with(name))
 }
 
 /// Arguments, sorted into options and operands.
@@ -145,10 +175,20 @@ impl Options {
                 options.longs.push(name.to_owned());
                 if let Some(value) = value {
                     options.values.push((name.to_owned(), Arg { text: value.to_owned(), ..arg.clone() }));
+                    if let Some(whole) = abbreviated(name, long_values) {
+                        options
+                            .values
+                            .push((whole.to_owned(), Arg { text: value.to_owned(), ..arg.clone() }));
+                    }
                 } else if long_values.contains(&name)
                     && let Some(value) = rest.next()
                 {
                     options.values.push((name.to_owned(), value.clone()));
+                } else if let Some(whole) = abbreviated(name, long_values)
+                    && let Some(value) = rest.clone().next()
+                {
+                    // It may as well be another option without a value: what follows is an operand too.
+                    options.values.push((whole.to_owned(), value.clone()));
                 }
             } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
                 let mut chars = bundle.chars();

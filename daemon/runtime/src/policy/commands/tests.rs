@@ -16,6 +16,9 @@ const HARMLESS: &str = include_str!("corpus/harmless.tsv");
 const DANGEROUS: &str = include_str!("corpus/dangerous.tsv");
 const EVASIVE: &str = include_str!("corpus/evasive.tsv");
 const BLOCKED: &str = include_str!("corpus/blocked.tsv");
+const PROGRAMS: &str = include_str!("corpus/programs.tsv");
+const SPELLINGS: &str = include_str!("corpus/spellings.tsv");
+const DAYS: &str = include_str!("corpus/days.tsv");
 
 fn paths() -> PathPolicy {
     PathPolicy::new(PathPolicyInput {
@@ -91,7 +94,10 @@ fn the_corpus_gets_its_verdicts() {
     let mut report = String::new();
     let (mut harmless, mut false_asks, mut dangerous, mut misses, mut wrong) = (0, 0, 0, 0, 0);
     let mut seen = std::collections::BTreeSet::new();
-    for case in [ORDINARY, HARMLESS, DANGEROUS, EVASIVE, BLOCKED].into_iter().flat_map(cases) {
+    for case in [ORDINARY, HARMLESS, DANGEROUS, EVASIVE, BLOCKED, PROGRAMS, SPELLINGS, DAYS]
+        .into_iter()
+        .flat_map(cases)
+    {
         assert!(seen.insert(case.command.clone()), "twice in the corpus: {}", case.command);
         let (found, fits) = outcome(&case);
         if case.expected == "clear" {
@@ -119,7 +125,7 @@ fn the_corpus_gets_its_verdicts() {
 
 #[test]
 fn every_question_has_a_sentence_and_a_shape() {
-    for case in [DANGEROUS, EVASIVE].into_iter().flat_map(cases) {
+    for case in [DANGEROUS, EVASIVE, PROGRAMS, SPELLINGS].into_iter().flat_map(cases) {
         if let CommandVerdict::Flagged { findings, .. } = verdict(&case.command) {
             for finding in findings {
                 let text = format!("{} {}", finding.description, finding.shape);
@@ -190,12 +196,12 @@ fn wrap_text(command: &str, how: usize) -> String {
     match how % 14 {
         0 => format!("bash -c {}", quoted(command)),
         1 => format!("eval {}", quoted(command)),
-        2 => format!("({command})"),
+        2 => format!("( {command} )"),
         3 => format!("{{ {command}; }}"),
         4 => format!("true && {command}"),
         5 => format!("if true; then {command}; fi"),
         6 => format!("sh <<'E'\n{command}\nE\n"),
-        7 => format!("echo $({command})"),
+        7 => format!("echo $( {command} )"),
         8 => format!("f() {{ {command}; }}; f"),
         9 => format!("for i in 1 2; do {command}; done"),
         10 => format!("sudo sh -c {}", quoted(command)),

@@ -40,6 +40,12 @@ pub(super) fn readings(command: &str, report: &mut Report) -> Vec<String> {
             readings.push(text);
         }
     };
+    // To the shell a carriage return is a letter; to a person, and to some programs, it is a space or a line's end.
+    if plain.contains('\r') {
+        add(plain.replace("\r\n", "\n"));
+        add(plain.replace('\r', " "));
+        add(plain.replace('\r', "\n"));
+    }
     if plain.contains('\u{1b}') {
         add(without_escapes(&plain));
     }

@@ -8,7 +8,7 @@ use super::places::absolute;
 use super::report::Report;
 use super::scope::{MAYBE, Scope, UNKNOWN, Variable};
 use super::simple::{Redirection, Simple, Stdin};
-use super::syntax::{self, Assign, Command, Kind, Operator, Piece, Pipeline, Script, Target, Value, Word};
+use super::syntax::{self, Assign, Command, Kind, Operator, Piece, Pipeline, Script, Target, Word};
 use super::{CommandFacts, builtins, inner, outputs, rules};
 
 /// Commands that one text may come to, loops and functions unrolled.
@@ -32,6 +32,10 @@ pub(super) struct Surroundings {
     pub(super) stdin: Stdin,
     pub(super) background: bool,
     pub(super) subshell: bool,
+    /// Put in the background by a subshell.
+    pub(super) orphaned: bool,
+    /// The commands whose output is the input.
+    pub(super) fed_by: String,
     pub(super) via: Vec<String>,
 }
 
@@ -112,6 +116,8 @@ impl<'a> Walker<'a> {
             let mut around = around.clone();
             let output = if item.background {
                 around.background = true;
+                // A job of a shell that ends at once belongs to nobody.
+                around.orphaned |= around.subshell;
                 let mut apart = scope.clone();
                 self.chain(&item.chain, &mut apart, &around)
             } else {
@@ -151,6 +157,10 @@ impl<'a> Walker<'a> {
                     let mut apart = scope.clone();
                     output = self.command(command, &mut apart, &around);
                     programs.extend(self.programs_since(before));
+                    for simple in self.report.simples.get(before..).unwrap_or_default() {
+                        around.fed_by.push_str(&simple.raw_line());
+                        around.fed_by.push_str(" | ");
+                    }
                     around.stdin = match &output {
                         Some(text) if !text.contains([UNKNOWN, MAYBE]) => Stdin::Text(text.clone()),
                         _ => Stdin::Pipe(programs.clone()),
@@ -177,7 +187,16 @@ impl<'a> Walker<'a> {
                     None => Arg::default(),
                 },
             };
+            // Only what goes to descriptor 0 is the input; another one is reached by its name.
+            let is_input = redirect.descriptor.is_none_or(|descriptor| descriptor == 0);
             match redirect.operator {
+                Operator::Duplicate if redirect.descriptor == Some(0) => {
+                    around.stdin = Stdin::File(Arg::known(&format!("/dev/fd/{}", target.text)));
+                }
+                _ if !is_input => {}
+                Operator::DuplicateRead if target.text != "-" => {
+                    around.stdin = Stdin::File(Arg::known(&format!("/dev/fd/{}", target.text)));
+                }
                 Operator::Here => around.stdin = Stdin::Text(target.text.clone()),
                 Operator::Read | Operator::ReadWrite if target.process => {
                     around.stdin = Stdin::Pipe(
@@ -206,7 +225,12 @@ impl<'a> Walker<'a> {
             Kind::Simple { assigns, words } => self.simple(assigns, words, redirects, scope, &around),
             kind => {
                 if !redirects.is_empty() {
-                    let simple = Simple { redirects, cwd: scope.cwd.clone(), ..Simple::default() };
+                    let simple = Simple {
+                        redirects,
+                        fed_by: around.fed_by.clone(),
+                        cwd: scope.cwd.clone(),
+                        ..Simple::default()
+                    };
                     self.judge(simple);
                 }
                 self.compound(kind, scope, &around)
@@ -298,7 +322,14 @@ impl<'a> Walker<'a> {
             }
             Kind::Test { words } => {
                 for word in words {
-                    self.expand_one(word, scope);
+                    let arg = self.expand_one(word, scope);
+                    if rules::injects(&arg.text) {
+                        self.report.ask(
+                            "syntax.arithmetic",
+                            "computes a text that contains a command",
+                            arg.text,
+                        );
+                    }
                     if word.pieces.iter().any(|piece| matches!(piece, Piece::Arithmetic(_)))
                         || word.source.is_empty()
                     {
@@ -334,25 +365,6 @@ impl<'a> Walker<'a> {
         scope.functions.insert(name.to_owned(), Rc::clone(body));
     }
 
-    /// Text in arithmetic is computed, and an index in it may run commands.
-    pub(super) fn arithmetic(&mut self, pieces: &[Piece], scope: &Scope) {
-        let injected = |value: &str| value.contains("$(") || value.contains('`');
-        let named = pieces.iter().filter_map(|piece| match piece {
-            Piece::Bare(text) | Piece::Quoted(text) => Some(text.as_str()),
-            Piece::Parameter { parameter, .. } => Some(parameter.name.as_str()),
-            _ => None,
-        });
-        for text in named {
-            let names = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let values = names.filter_map(|name| scope.get(name));
-            for value in values {
-                if matches!(value, Variable::One(value) if injected(value)) {
-                    self.report.ask("syntax.arithmetic", "computes a text that contains a command", text);
-                }
-            }
-        }
-    }
-
     pub(super) fn substituted(&mut self, script: &Script, scope: &mut Scope) -> Output {
         self.script(script, scope, &Surroundings { subshell: true, ..Surroundings::default() })
     }
@@ -360,44 +372,6 @@ impl<'a> Walker<'a> {
     pub(super) fn process_substitution(&mut self, script: &Script, reads: bool, scope: &mut Scope) {
         let stdin = if reads { Stdin::Inherited } else { Stdin::Pipe(vec!["a program".to_owned()]) };
         self.script(script, scope, &Surroundings { stdin, subshell: true, ..Surroundings::default() });
-    }
-
-    fn assign(&mut self, assign: &Assign, scope: &mut Scope) -> (String, Arg) {
-        let (value, shown) = match &assign.value {
-            Value::One(word) => {
-                let arg = self.expand_one(word, scope);
-                let text = if arg.unsure { format!("{MAYBE}{}", arg.text) } else { arg.text.clone() };
-                (Variable::One(text), arg)
-            }
-            Value::Array(words) => {
-                let mut values = Vec::new();
-                for word in words {
-                    values.extend(self.expand(word, scope));
-                }
-                let shown =
-                    Arg::known(&values.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "));
-                let open = values.iter().any(|arg| arg.splits);
-                let texts = values.into_iter().map(|arg| arg.text).collect();
-                (if open { Variable::One(UNKNOWN.to_string()) } else { Variable::Many(texts) }, shown)
-            }
-        };
-        let value = if assign.element {
-            Variable::One(UNKNOWN.to_string())
-        } else if assign.append {
-            match (scope.get(&assign.name).cloned(), value) {
-                (Some(Variable::One(before)), Variable::One(more)) => Variable::One(before + &more),
-                (Some(Variable::Many(mut before)), Variable::Many(more)) => {
-                    before.extend(more);
-                    Variable::Many(before)
-                }
-                (None, Variable::One(more)) => Variable::One(format!("{UNKNOWN}{more}")),
-                _ => Variable::One(UNKNOWN.to_string()),
-            }
-        } else {
-            value
-        };
-        scope.set(&assign.name, value);
-        (assign.name.clone(), shown)
     }
 
     fn simple(
@@ -443,6 +417,9 @@ impl<'a> Walker<'a> {
             cwd: scope.cwd.clone(),
             background: around.background,
             subshell: around.subshell,
+            orphaned: around.orphaned,
+            environment: scope.exported.iter().cloned().collect(),
+            fed_by: around.fed_by.clone(),
             via: around.via.clone(),
             ..Simple::default()
         };
@@ -499,6 +476,19 @@ impl<'a> Walker<'a> {
         output.or(printed)
     }
 
+    /// Scripts that the text runs before, or while, it writes them.
+    pub(super) fn late_scripts(&mut self) {
+        let run = |simple: &Simple| absolute(&inner::script(simple)?, simple.cwd.as_deref());
+        let paths: Vec<String> = self.report.simples.iter().filter_map(run).collect();
+        for path in paths {
+            let text = self.written.remove(&path);
+            if let Some(text) = text.filter(|text| is_shell_script(text) && syntax::read(text).is_ok()) {
+                let mut scope = Scope::new(&self.facts.cwd.to_string_lossy(), BTreeMap::new());
+                self.text(&text, &mut scope, &Surroundings::default());
+            }
+        }
+    }
+
     fn inner(&mut self, inner: inner::Inner, outer: &Simple, scope: &mut Scope) -> Output {
         match inner {
             inner::Inner::Command { words, stdin, folder } => {
@@ -523,6 +513,8 @@ impl<'a> Walker<'a> {
                     },
                     background: outer.background,
                     subshell: outer.subshell,
+                    orphaned: outer.orphaned,
+                    fed_by: outer.fed_by.clone(),
                     via: outer.via.clone(),
                 };
                 around.via.push(outer.program.clone());
@@ -533,6 +525,10 @@ impl<'a> Walker<'a> {
                     return self.text(&text, scope, &around);
                 }
                 let mut apart = scope.clone();
+                apart.exported.extend(outer.environment.iter().cloned());
+                apart
+                    .exported
+                    .extend(outer.assigns.iter().map(|(name, value)| format!("{name}={}", value.text)));
                 apart.cwd.clone_from(&outer.cwd);
                 // `bash -c text name one two`.
                 let mut positional = positional.map(Vec::into_iter);

@@ -330,7 +330,20 @@ const OS: &[&str] = &[
 ];
 
 /// What any module may be asked.
-const ABOUT: &[&str] = &["__version__", "__file__", "__name__", "__doc__", "VERSION"];
+const ABOUT: &[&str] = &[
+    "__version__",
+    "__file__",
+    "__name__",
+    "__doc__",
+    "VERSION",
+    "cuda",
+    "backends",
+    "mps",
+    "is_available",
+    "device_count",
+    "get_device_name",
+    "safe_load",
+];
 
 /// Names that run, open or look behind things.
 const REFUSED: &[&str] = &[

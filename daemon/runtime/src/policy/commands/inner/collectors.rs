@@ -115,7 +115,13 @@ pub(super) fn find(simple: &Simple) -> Vec<Inner> {
     let tests = options
         .into_iter()
         .any(|arg| (arg.text.starts_with('-') || arg.text == "!") && !ALL.contains(&arg.text.as_str()));
-    let mut found = vec![format!("{}/{UNKNOWN}", start.trim_end_matches('/'))];
+    let named = simple
+        .args
+        .iter()
+        .zip(simple.args.iter().skip(1))
+        .find(|(test, _)| matches!(test.text.as_str(), "-name" | "-iname"))
+        .map_or_else(|| UNKNOWN.to_string(), |(_, name)| name.text.clone());
+    let mut found = vec![format!("{}/{UNKNOWN}/{named}", start.trim_end_matches('/'))];
     found.extend((!tests).then(|| start.to_owned()));
     let mut inner = Vec::new();
     let mut args = simple.args.iter();
@@ -127,7 +133,11 @@ pub(super) fn find(simple: &Simple) -> Vec<Inner> {
             for found in found.iter().filter(|_| !words.is_empty()) {
                 let words = words
                     .iter()
-                    .map(|word| Arg { text: word.text.replace("{}", found), ..(*word).clone() })
+                    .map(|word| Arg {
+                        text: word.text.replace("{}", found),
+                        glob: word.glob || (word.text.contains("{}") && found.contains(['*', '?', '['])),
+                        ..(*word).clone()
+                    })
                     .collect();
                 inner.push(Inner::Command { words, stdin: None, folder: folder.clone() });
             }
@@ -163,7 +173,12 @@ pub(super) fn git(simple: &Simple) -> Vec<Inner> {
         ("rebase", _) => {
             let options =
                 Options::read(rest.get(1..).unwrap_or_default(), "xsXC", &["exec", "onto", "strategy"]);
-            options.value(&["x", "exec"]).map(|arg| vec![text(&arg.text, false)]).unwrap_or_default()
+            options
+                .values
+                .iter()
+                .filter(|(name, _)| matches!(name.as_str(), "x" | "exec"))
+                .map(|(_, value)| text(&value.text, false))
+                .collect()
         }
         _ => Vec::new(),
     }

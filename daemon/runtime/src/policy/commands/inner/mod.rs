@@ -1,6 +1,7 @@
 //! Commands and texts that a command runs: wrappers, shells, `find -exec`, `xargs`, `eval`.
 
 mod collectors;
+mod runners;
 mod shells;
 mod wrappers;
 
@@ -8,7 +9,7 @@ use super::expand::Arg;
 use super::simple::{Options, Simple, Stdin};
 use super::syntax;
 
-pub(super) use shells::{FOREIGN_SHELLS, invocation, is_shell, script};
+pub(super) use shells::{FOREIGN_SHELLS, invocation, is_shell, is_stdin, opens_descriptor, script};
 
 /// What runs inside.
 #[derive(Debug)]
@@ -42,6 +43,9 @@ pub(super) fn of(simple: &Simple) -> Vec<Inner> {
     if is_shell(program) || FOREIGN_SHELLS.contains(&program) {
         return shells::shell(simple);
     }
+    if let Some(inner) = runners::runs(simple) {
+        return inner;
+    }
     match program {
         "" => Vec::new(),
         "env" => wrappers::env(simple),
@@ -54,10 +58,17 @@ pub(super) fn of(simple: &Simple) -> Vec<Inner> {
             Vec::new()
         }
         "eval" => vec![text(&join(&simple.args), true)],
-        "trap" => match simple.args.first() {
-            Some(arg) if !arg.text.starts_with('-') && simple.args.len() > 1 => vec![text(&arg.text, false)],
+        "source" | "." => match (&simple.stdin, simple.args.first()) {
+            (Stdin::Text(code), Some(arg)) if is_stdin(&arg.text) => vec![text(code, true)],
             _ => Vec::new(),
         },
+        "trap" => {
+            let args = simple.args.strip_prefix([Arg::known("--")].as_slice()).unwrap_or(&simple.args);
+            match args.first() {
+                Some(arg) if !arg.text.starts_with('-') && args.len() > 1 => vec![text(&arg.text, false)],
+                _ => Vec::new(),
+            }
+        }
         "alias" => simple
             .args
             .iter()
@@ -92,7 +103,7 @@ pub(super) fn of(simple: &Simple) -> Vec<Inner> {
             .iter()
             .map(|arg| text(&arg.text, false))
             .collect(),
-        "nodemon" | "watchexec" => simple
+        "nodemon" => simple
             .options("xew", &["exec", "ext", "watch"])
             .value(&["x", "exec"])
             .map(|arg| vec![text(&arg.text, false)])

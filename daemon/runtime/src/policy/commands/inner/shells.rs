@@ -1,6 +1,7 @@
 //! Shells: the text of `-c`, the script, or the input.
 
 use super::super::expand::Arg;
+use super::super::places::absolute;
 use super::super::simple::{Simple, Stdin};
 use super::super::syntax;
 use super::{Inner, command, options_until_operand, text};
@@ -11,6 +12,24 @@ pub(in super::super) const SHELLS: [&str; 10] =
 /// Shells of another grammar.
 pub(in super::super) const FOREIGN_SHELLS: [&str; 9] =
     ["fish", "csh", "tcsh", "nu", "xonsh", "elvish", "pwsh", "powershell", "cmd"];
+
+/// The number of the descriptor that a path such as `/dev/fd/3` opens.
+pub(in super::super) fn opens_descriptor(path: &str) -> Option<String> {
+    let path = absolute(path, None)?;
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts.as_slice() {
+        ["dev", "stdin"] => Some("0".to_owned()),
+        ["dev", "fd", number] | ["proc", _, "fd", number] | ["proc", _, "task", _, "fd", number] => {
+            Some((*number).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a path is the input under another name.
+pub(in super::super) fn is_stdin(path: &str) -> bool {
+    opens_descriptor(path).is_some_and(|number| number == "0")
+}
 
 pub(in super::super) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
@@ -112,12 +131,7 @@ pub(in super::super) fn invocation(simple: &Simple) -> Invocation {
     if has_text && let Some((text, operands)) = rest.split_first() {
         return Invocation { text: Some(text.clone()), operands: operands.to_vec(), reads_stdin: false };
     }
-    let reads_stdin = from_stdin
-        || rest.is_empty()
-        || matches!(
-            rest.first().map(|arg| arg.text.as_str()),
-            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
-        );
+    let reads_stdin = from_stdin || rest.first().is_none_or(|arg| is_stdin(&arg.text));
     Invocation { text: None, operands: rest.to_vec(), reads_stdin }
 }
 

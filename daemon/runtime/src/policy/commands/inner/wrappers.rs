@@ -126,20 +126,31 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("sem", "jP", &[], 0),
     wrapper("with-lock-ex", "", &[], 1),
     wrapper("coproc", "", &[], 0),
+    wrapper("sshpass", "pfdP", &[], 0),
+    wrapper("run0", "uD", &["user", "chdir", "property"], 0),
+    wrapper("host-spawn", "", &[], 0),
+    wrapper("distrobox-host-exec", "", &[], 0),
+    wrapper("gpg-agent", "", &["homedir"], 0),
+    wrapper("ssh-agent", "atE", &[], 0),
+    wrapper("catchsegv", "", &[], 0),
+    wrapper("dumb-init", "", &[], 0),
+    wrapper("tini", "", &[], 0),
+    wrapper("catatonit", "", &[], 0),
+    wrapper("ksu", "n", &[], 1),
+    wrapper("please", "u", &["user"], 0),
+    wrapper("dzdo", "u", &[], 0),
+    wrapper("sudo-rs", "u", &["user"], 0),
+    wrapper("chronic", "", &[], 0),
+    wrapper("ifne", "", &[], 0),
     runner("uv", "run"),
     runner("poetry", "run"),
     runner("pipenv", "run"),
     runner("pdm", "run"),
     runner("hatch", "run"),
     runner("rye", "run"),
-    runner("conda", "run"),
-    runner("mamba", "run"),
     runner("bundle", "exec"),
     runner("mise", "exec"),
     runner("asdf", "exec"),
-    runner("pnpm", "exec"),
-    runner("yarn", "exec"),
-    runner("npm", "exec"),
     runner("nix", "develop"),
     runner("op", "run"),
     runner("aws-vault", "exec"),
@@ -334,10 +345,11 @@ const TELLING: [&str; 27] = [
 
 pub(super) fn wrapped(simple: &Simple) -> Vec<Inner> {
     let known = WRAPPERS.iter().find(|wrapper| {
-        wrapper.name == simple.program && (wrapper.sub.is_empty() || simple.arg(0) == wrapper.sub)
+        wrapper.name == simple.program && (wrapper.sub.is_empty() || simple.has_arg(&[wrapper.sub]))
     });
     let Some(wrapper) = known else { return unknown_wrapper(simple) };
-    let args = simple.args.get(usize::from(!wrapper.sub.is_empty())..).unwrap_or_default();
+    let sub = simple.args.iter().position(|arg| !wrapper.sub.is_empty() && arg.text == wrapper.sub);
+    let args = simple.args.get(sub.map_or(0, |at| at + 1)..).unwrap_or_default();
     let mut words = options_until_operand(args, wrapper.shorts, wrapper.longs);
     words.drain(..wrapper.skip.min(words.len()));
     if wrapper.skip > 0 && words.first().is_some_and(|word| word.text == "--") {
@@ -356,6 +368,9 @@ pub(super) fn wrapped(simple: &Simple) -> Vec<Inner> {
     } else {
         &["wd", "working-directory", "chdir"]
     });
+    if wrapper.name == "uv" && words.first().is_some_and(|word| word.text == "-") {
+        words.insert(0, Arg::known("python3"));
+    }
     in_folder(words, folder.map(|arg| arg.text.clone()))
 }
 
@@ -393,18 +408,25 @@ pub(super) fn env(simple: &Simple) -> Vec<Inner> {
             words.push(arg.clone());
             continue;
         }
-        let split = text
-            .strip_prefix("--split-string=")
-            .or_else(|| text.strip_prefix("--split-string"))
-            .or_else(|| text.strip_prefix("-S"))
-            .or_else(|| text.strip_prefix("-vS"))
-            .or_else(|| text.strip_prefix("-iS"));
+        let (long, given) = text.split_once('=').map_or((text, None), |(long, value)| (long, Some(value)));
+        let is_long = |name: &str| long.len() > 3 && name.starts_with(long);
+        let split = if is_long("--split-string") {
+            Some(given.unwrap_or(""))
+        } else {
+            // `-S`, `-vS`, `-iS…`: what stands behind the letter belongs to it.
+            let bundle = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+            bundle
+                .and_then(|bundle| bundle.split_once('S'))
+                .filter(|(before, _)| before.chars().all(|c| matches!(c, 'i' | 'v' | '0')))
+                .map(|(_, inline)| inline)
+        };
         if let Some(inline) = split {
             let mut line = if inline.is_empty() {
                 args.next().map_or_else(String::new, |arg| arg.text.clone())
             } else {
                 inline.to_owned()
             };
+            line = split_escapes(&line);
             for rest in args.by_ref() {
                 line.push(' ');
                 line.push('\'');
@@ -414,12 +436,18 @@ pub(super) fn env(simple: &Simple) -> Vec<Inner> {
             return vec![Inner::Text { text: line, here: false, positional: None }];
         }
         match text {
-            "-u" | "--unset" => {
+            "-u" | "-a" => {
                 args.next();
             }
-            "-C" | "--chdir" => folder = args.next().map(|arg| arg.text.clone()),
+            "-C" => folder = args.next().map(|arg| arg.text.clone()),
             "--" => done = true,
-            _ if text.starts_with("--chdir=") => folder = text.strip_prefix("--chdir=").map(str::to_owned),
+            _ if given.is_none() && (is_long("--unset") || is_long("--argv0")) => {
+                args.next();
+            }
+            _ if is_long("--chdir") => {
+                folder = given.map(str::to_owned).or_else(|| args.next().map(|arg| arg.text.clone()));
+            }
+            _ if text.starts_with("-C") => folder = text.strip_prefix("-C").map(str::to_owned),
             _ if text.starts_with('-') || is_assignment(text) => {}
             _ => {
                 words.push(arg.clone());
@@ -428,4 +456,23 @@ pub(super) fn env(simple: &Simple) -> Vec<Inner> {
         }
     }
     in_folder(words, folder)
+}
+
+/// The escapes of `env -S` that a shell would read otherwise.
+fn split_escapes(line: &str) -> String {
+    let mut out = String::new();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('_' | 't' | 'n' | 'f' | 'v' | 'r') => out.push(' '),
+            // The rest is not read.
+            Some('c') | None => break,
+            Some(other) => out.extend(['\\', other]),
+        }
+    }
+    out
 }

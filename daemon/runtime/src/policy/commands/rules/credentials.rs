@@ -6,6 +6,7 @@ use super::super::places::shaped;
 use super::super::report::Report;
 use super::super::simple::{Simple, Stdin};
 use super::super::syntax::Operator;
+use super::remote::DOWNLOADERS;
 use super::whose;
 
 /// Programs that look at names and properties, never at contents, or whose arguments are no files.
@@ -82,7 +83,6 @@ const BLIND: &[&str] = &[
     "tee",
     "hermes-cli",
     "hermes",
-    "gh",
     "make",
     "cargo",
     "npm",
@@ -115,9 +115,27 @@ const STORES: &[(&str, &[&str])] = &[
     ("op", &["read", "item"]),
     ("bw", &["get", "list", "export"]),
     ("vault", &["read", "kv"]),
-    ("gh", &["token", "--show-token"]),
-    ("gcloud", &["print-access-token", "print-identity-token"]),
-    ("kubectl", &["secret", "secrets"]),
+    ("gh", &["token", "--show-token", "-t"]),
+    ("npm", &["_authToken", "_auth"]),
+    (
+        "aws",
+        &[
+            "export-credentials",
+            "get-session-token",
+            "get-secret-value",
+            "--with-decryption",
+            "get-login-password",
+        ],
+    ),
+    ("az", &["get-access-token"]),
+    ("heroku", &["config", "auth:token"]),
+    ("keyring", &["get"]),
+    ("kwallet-query", &["-r"]),
+    ("rclone", &["dump"]),
+    ("sops", &["-d", "--decrypt", "decrypt"]),
+    ("ejson", &["decrypt"]),
+    ("gcloud", &["print-access-token", "print-identity-token", "access"]),
+    ("kubectl", &["secret", "secrets", "--raw"]),
     ("git", &["credential", "credential-store", "credential-cache"]),
     ("docker-credential-desktop", &["get"]),
     ("doppler", &["secrets"]),
@@ -128,6 +146,25 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     if STORES.iter().any(|(program, words)| simple.program == *program && simple.has_arg(words)) {
         report.ask("read.secret", "reads credentials from a store", super::shape_exact(simple));
     }
+    let exports =
+        simple.is(&["gpg", "gpg2"]) && simple.args.iter().any(|arg| arg.text.starts_with("--export-secret"));
+    let passes = simple.program == "pass"
+        && !simple.args.is_empty()
+        && !matches!(
+            simple.arg(0),
+            "ls" | "find" | "git" | "insert" | "generate" | "version" | "help" | "init"
+        );
+    let machine = simple.is(&DOWNLOADERS)
+        && simple.args.iter().any(|arg| {
+            ["169.254.169.254", "169.254.170.2", "metadata.google.internal", "100.100.100.200"]
+                .iter()
+                .any(|host| arg.text.contains(host))
+        });
+    if exports || passes || machine {
+        report.ask("read.secret", "reads credentials from a store", super::shape_exact(simple));
+    }
+    environment_away(simple, report);
+    served(simple, facts, report);
     if simple.program == "ps" && shows_environments(simple) {
         report.ask("read.secret", "shows the environments of other processes", super::shape_exact(simple));
     }
@@ -205,6 +242,53 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     }
 }
 
+/// The environment, handed to a program of the network.
+fn environment_away(simple: &Simple, report: &mut Report) {
+    const SHOWS: [&str; 6] = ["env", "printenv", "set", "export", "declare", "compgen"];
+    if !simple.is(&DOWNLOADERS) && !simple.is(&["socat", "telnet", "ftp", "mail", "sendmail"]) {
+        return;
+    }
+    let piped = matches!(&simple.stdin, Stdin::Pipe(programs) if programs.iter().any(|program| SHOWS.contains(&program.as_str())));
+    // `curl -d "$(env)"`: the substitution ran right before.
+    let substituted = simple.args.iter().any(Arg::has_unknown)
+        && report.simples.last().is_some_and(|before| {
+            before.subshell && before.args.iter().all(|arg| arg.text.starts_with('-')) && before.is(&SHOWS)
+        });
+    if piped || substituted {
+        report.ask("read.secret", "sends the environment to the network", super::shape_exact(simple));
+    }
+}
+
+/// A web server on a folder that holds credentials.
+fn served(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
+    let python = simple
+        .args
+        .iter()
+        .zip(simple.args.iter().skip(1))
+        .any(|(m, module)| m.text == "-m" && module.text == "http.server");
+    let folder = if python {
+        let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
+        pairs
+            .filter(|(option, _)| matches!(option.text.as_str(), "-d" | "--directory"))
+            .map(|(_, folder)| folder.text.clone())
+            .next_back()
+    } else if simple.is(&["serve", "http-server", "live-server", "miniserve", "webfsd", "darkhttpd"]) {
+        simple.args.iter().find(|arg| !arg.text.starts_with('-')).map(|arg| arg.text.clone())
+    } else if simple.program == "php" && simple.has_arg(&["-S"]) {
+        let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
+        pairs.filter(|(option, _)| option.text == "-t").map(|(_, folder)| folder.text.clone()).next_back()
+    } else {
+        return;
+    };
+    if facts.holds_secrets(&folder.unwrap_or_else(|| ".".to_owned()), simple.cwd.as_deref()) {
+        report.ask(
+            "read.secret",
+            "lets others read a folder that holds credentials",
+            super::shape_exact(simple),
+        );
+    }
+}
+
 /// `ps e` and its spellings: other processes with their environments.
 fn shows_environments(simple: &Simple) -> bool {
     let mut value = false;
@@ -225,22 +309,35 @@ fn shows_environments(simple: &Simple) -> bool {
     })
 }
 
-/// The parts of an argument that may be a file's name: `of=x`, `@x`, `name=@x`, `file://x`.
-fn candidates(text: &str) -> [&str; 4] {
+/// The parts of an argument that may be a file's name: `of=x`, `@x`, `name=@x`, `file://x`, `OPEN:x`.
+fn candidates(text: &str) -> Vec<&str> {
     if text.starts_with("--env-file") {
-        return [""; 4];
+        return Vec::new();
     }
-    let plain = text.trim_start_matches(['@', '<']);
     let value = text.split_once('=').map_or("", |(_, value)| value.trim_start_matches(['@', '<', '"']));
     let value = value.split_once('@').map_or(value, |(_, file)| file);
-    let url = text.strip_prefix("file://").unwrap_or("");
-    // `UNIX-CONNECT:/path`.
-    let address = text
-        .find(":/")
-        .and_then(|at| text.get(at + 1..))
-        .filter(|path| !path.starts_with("//"))
-        .unwrap_or("");
-    [if text.starts_with('-') { short_value(text) } else { plain }, value, url, address]
+    let mut found =
+        vec![if text.starts_with('-') { short_value(text) } else { text.trim_start_matches(['@', '<']) }];
+    found.push(value);
+    // `x=@"file";type=y`.
+    found.push(value.split([';', '"', ',']).next().unwrap_or_default());
+    // `name@file`; an address of mail or of ssh names no file here.
+    found.push(text.split_once('@').map_or("", |(_, file)| file));
+    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+        let path = text.get(5..).unwrap_or_default();
+        found.push(path.strip_prefix("//localhost").or_else(|| path.strip_prefix("//")).unwrap_or(path));
+    }
+    // `UNIX-CONNECT:/path`, `OPEN:file,creat`, `{a,b}` of curl.
+    if let Some((kind, path)) = text.split_once(':')
+        && kind.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
+        && !path.starts_with("//")
+    {
+        found.push(path.split(',').next().unwrap_or_default());
+    }
+    if let Some(list) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+        found.extend(list.split(','));
+    }
+    found
 }
 
 /// `-d@file`, `-Kfile`.

@@ -9,6 +9,28 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     let windows = simple.via.iter().any(|outer| matches!(outer.as_str(), "cmd" | "pwsh" | "powershell"));
     match simple.program.as_str() {
         "rm" | "grm" | "unlink" | "srm" if !windows => remove(simple, facts, report),
+        // They take folders without an option that says so.
+        "rimraf" | "del-cli" | "trash" | "trash-put" | "gvfs-trash" | "gvfs-rm"
+            if !simple.args.is_empty() =>
+        {
+            let mut as_rm = simple.clone();
+            as_rm.args.insert(0, super::super::expand::Arg::known("-r"));
+            remove(&as_rm, facts, report);
+        }
+        "gio" if matches!(simple.arg(0), "trash" | "remove") => {
+            report.ask("delete.recursive", "deletes files or folders", shape_exact(simple));
+        }
+        "scrub" | "sfill" | "bleachbit" | "rmlint" | "tmpreaper" | "tmpwatch" | "systemd-tmpfiles"
+        | "logrotate" => {
+            report.ask("delete.tool", "deletes files that a program chooses", shape_exact(simple));
+        }
+        "fdupes" | "jdupes" | "rdfind"
+            if simple.args.iter().any(|arg| {
+                arg.text.contains("delete") || (arg.text.starts_with('-') && arg.text.contains('d'))
+            }) =>
+        {
+            report.ask("delete.tool", "deletes files that a program chooses", shape_exact(simple));
+        }
         "shred" | "wipe" => report.ask("delete.shred", "destroys files beyond recovery", shape_exact(simple)),
         "rmdir" if windows => report.ask("delete.windows", "deletes folders", shape_exact(simple)),
         "find" | "gfind" | "bfs" if simple.has_arg(&["-delete"]) => {
@@ -51,7 +73,7 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
 }
 
 fn remove(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
-    let options = simple.options("", &["interactive"]);
+    let options = simple.options("", &[]);
     let cwd = simple.cwd.as_deref();
     // `--no-preserve-root` names its purpose.
     let recursive =

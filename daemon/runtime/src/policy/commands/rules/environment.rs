@@ -10,7 +10,7 @@ use super::shape_exact;
 use crate::child_env::TOOL_MARK;
 
 /// Names whose value is loaded or run by the programs that see it.
-const LOADED: [&str; 32] = [
+const LOADED: [&str; 39] = [
     "LD_PRELOAD",
     "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES",
@@ -43,10 +43,17 @@ const LOADED: [&str; 32] = [
     "SUDO_ASKPASS",
     "GCONV_PATH",
     "MAKEFLAGS",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "CURL_HOME",
+    "WGETRC",
+    "GIT_TEMPLATE_DIR",
+    "SSLKEYLOGFILE",
 ];
 
 /// Names whose value is a program that is started; these values only show text or do nothing.
-const STARTED: [&str; 12] = [
+const STARTED: [&str; 15] = [
     "PAGER",
     "MANPAGER",
     "GIT_PAGER",
@@ -59,8 +66,11 @@ const STARTED: [&str; 12] = [
     "FCEDIT",
     "AWS_PAGER",
     "GH_PAGER",
+    "GH_BROWSER",
+    "GH_EDITOR",
+    "SHELL",
 ];
-const SHOWING: [&str; 14] = [
+const SHOWING: [&str; 20] = [
     "",
     "cat",
     "less",
@@ -75,6 +85,12 @@ const SHOWING: [&str; 14] = [
     "emacs",
     "/bin/cat",
     "/bin/true",
+    "/bin/sh",
+    "/bin/bash",
+    "/bin/zsh",
+    "/usr/bin/bash",
+    "/usr/bin/zsh",
+    "firefox",
 ];
 
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
@@ -100,7 +116,12 @@ fn assigned(name: &str, value: &str, simple: &Simple, facts: &CommandFacts<'_>, 
     let counted = name.starts_with("GIT_CONFIG_KEY_")
         || name.starts_with("GIT_CONFIG_VALUE_")
         || name.starts_with("BASH_FUNC_");
-    let started = STARTED.contains(&name) && !SHOWING.contains(&value);
+    // `sed -i` on the list of a rebase changes that list and nothing else.
+    let edits = name == "GIT_SEQUENCE_EDITOR"
+        && value.starts_with("sed -i")
+        && !value.contains([';', '|', '&', '`', '$', '>', UNKNOWN])
+        && !super::tools::sed_text_runs(value);
+    let started = STARTED.contains(&name) && !SHOWING.contains(&value) && !edits;
     let ssh = matches!(name, "GIT_SSH" | "GIT_SSH_COMMAND" | "RSYNC_RSH" | "CVS_RSH") && !is_plain_ssh(value);
     let wrapper = name.ends_with("_WRAPPER") && name.starts_with("RUSTC") && !matches!(value, "" | "sccache");
     let path = name == "PATH" && leads_elsewhere(value, simple, facts);

@@ -1,13 +1,14 @@
 //! git: what loses work, and what makes it run other programs.
 
 use super::super::CommandFacts;
+use super::super::expand::Arg;
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
 use super::super::simple::{Options, Simple};
 use super::shape_exact;
 
 /// Settings that change looks or names, and run nothing.
-const HARMLESS_KEYS: [&str; 29] = [
+const HARMLESS_KEYS: [&str; 30] = [
     "user.name",
     "user.email",
     "color.",
@@ -24,7 +25,8 @@ const HARMLESS_KEYS: [&str; 29] = [
     "commit.gpgsign",
     "tag.gpgsign",
     "safe.directory",
-    "gc.",
+    "gc.auto",
+    "gc.prune",
     "push.default",
     "push.autosetupremote",
     "pull.",
@@ -39,7 +41,7 @@ const HARMLESS_KEYS: [&str; 29] = [
     "branch.",
 ];
 
-pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Report) {
+pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     if simple.program != "git" && simple.program != "hub" {
         return;
     }
@@ -53,6 +55,10 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             }
             "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" => {
                 rest = behind.get(1..).unwrap_or_default();
+            }
+            _ if text.starts_with("--config-env=") => {
+                setting(text.trim_start_matches("--config-env="), simple, report);
+                rest = behind;
             }
             _ if text.starts_with("--exec-path=") => {
                 report.ask("git.runs", "makes git run programs from another folder", shape_exact(simple));
@@ -96,7 +102,7 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             if deletes {
                 ask("git.delete_remote", "deletes branches or tags on the remote");
             }
-            if beginning("--receive-pack") || beginning("--exec") {
+            if beginning("--receive-pack") || beginning("--exec") || beginning("ext::") {
                 ask("git.runs", "makes git run a program on the other side");
             }
         }
@@ -119,6 +125,29 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         }
         "update-ref" if any(&["-d", "--delete"]) => ask("git.destroy", "deletes a name of a state"),
         "filter-branch" | "filter-repo" => ask("git.rewrite", "rewrites the whole history"),
+        // The whole tree at once loses as much as `reset --hard`.
+        "checkout" | "restore"
+            if any(&[".", ":/", "*"]) && (any(&["--worktree", "-W"]) || !any(&["--staged", "-S"])) =>
+        {
+            ask("git.checkout_force", "throws away changes that are not committed");
+        }
+        "rm" if options.has("f", "force") && !any(&["--cached"]) => {
+            ask("git.checkout_force", "throws away changes that are not committed");
+        }
+        "read-tree" if beginning("--reset") => {
+            ask("git.reset_hard", "throws away all changes that are not committed");
+        }
+        "reset" if any(&["--merge", "--keep"]) => {
+            ask("git.reset_hard", "throws away changes that are not committed");
+        }
+        "worktree" if any(&["remove"]) && any(&["--force", "-f"]) => {
+            ask("git.destroy", "throws away a working tree with its changes");
+        }
+        "prune" => ask("git.destroy", "throws away the way back to old states"),
+        "gc" if args.iter().any(|arg| matches!(arg.text.as_str(), "--prune=now" | "--prune=all")) => {
+            ask("git.destroy", "throws away the way back to old states");
+        }
+        "apply" if any(&["--unsafe-paths"]) => ask("write.outside", "writes outside the working directory"),
         "checkout" | "switch" | "restore" | "checkout-index"
             if options.shorts.contains(&'f') || any(&["--force", "--discard-changes"]) =>
         {
@@ -177,13 +206,31 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
         "daemon" | "instaweb" | "upload-pack" | "receive-pack" | "http-backend" => {
             ask("git.runs", "serves the repository to others");
         }
-        "diff" | "hash-object"
-            if any(&["--no-index"])
-                && args.iter().any(|arg| arg.text.contains("/.ssh") || arg.text.contains(".env")) =>
-        {
-            ask("read.secret", "reads credentials by git");
+        "diff" | "hash-object" | "grep" | "blame" | "show" | "cat-file" | "commit" | "notes" | "add" => {
+            secrets(&sub.text, args, simple, facts, report);
         }
         _ => {}
+    }
+}
+
+/// Secrets that git shows, or puts where they stay.
+fn secrets(sub: &str, args: &[Arg], simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
+    let cwd = simple.cwd.as_deref();
+    let mut before = "";
+    for arg in args {
+        let option = std::mem::replace(&mut before, arg.text.as_str());
+        let is_text = matches!(option, "-m" | "--message" | "-e" | "--grep" | "-S" | "-G");
+        let is_file = sub != "commit" || matches!(option, "-F" | "--file") || arg.text.starts_with("--file=");
+        // `HEAD:.env`, `--file=x`.
+        let text = arg.text.rsplit([':', '=']).next().unwrap_or_default();
+        if !is_text
+            && is_file
+            && !text.is_empty()
+            && !arg.text.starts_with("--no")
+            && facts.secret(text, cwd, arg.glob)
+        {
+            report.ask("read.secret", "shows or keeps credentials by git", shape_exact(simple));
+        }
     }
 }
 
@@ -199,7 +246,12 @@ fn setting(pair: &str, simple: &Simple, report: &mut Report) {
             || key.starts_with("alias.")
                 && !value.trim_start().starts_with('!')
                 && !value.contains(UNKNOWN)
-                && !value.contains("-c ");
+                && ![
+                    "-c", "--exec", "-x", "force", "config", "bisect", "filter", "difftool", "pack", "-O",
+                    "foreach",
+                ]
+                .iter()
+                .any(|word| value.contains(word));
     if !harmless || pair.contains(UNKNOWN) {
         report.ask(
             "git.config",

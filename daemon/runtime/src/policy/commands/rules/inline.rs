@@ -3,7 +3,7 @@
 use super::super::CommandFacts;
 use super::super::code::{Language, is_harmless};
 use super::super::expand::Arg;
-use super::super::inner::{FOREIGN_SHELLS, invocation, is_shell};
+use super::super::inner::{FOREIGN_SHELLS, invocation, is_shell, is_stdin, opens_descriptor};
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
 use super::super::simple::{Simple, Stdin};
@@ -80,7 +80,7 @@ fn texts(simple: &Simple, interpreter: &Interpreter) -> (Vec<Arg>, bool) {
                 found.extend(args.next().cloned());
                 continue;
             }
-            return (found, text != "-");
+            return (found, text != "-" && !is_stdin(text));
         };
         let letters: Vec<char> = bundle.chars().collect();
         for (at, letter) in letters.iter().enumerate() {
@@ -243,6 +243,24 @@ fn shells(simple: &Simple, report: &mut Report) {
                 shape_exact(simple),
             );
         }
+    }
+    // A descriptor that something else has opened: `bash <&3`, `. /dev/fd/3`, `python3 /proc/self/fd/3`.
+    let loads = is_shell(&simple.program) || simple.is(&["source", "."]) || table(&simple.program).is_some();
+    let operand = simple.args.iter().find(|arg| !arg.text.starts_with(['-', '+']));
+    let script = match (&simple.stdin, operand) {
+        (_, Some(arg)) => Some(arg.text.as_str()),
+        (Stdin::File(file), None) => Some(file.text.as_str()),
+        _ => None,
+    };
+    if loads
+        && !simple.args.iter().any(|arg| arg.process)
+        && script.and_then(opens_descriptor).is_some_and(|number| number != "0")
+    {
+        report.ask(
+            "code.unknown",
+            "runs a text that another command left in a descriptor",
+            shape_exact(simple),
+        );
     }
     let carries_text = simple.is(&["ssh", "su", "watch", "script", "runuser", "flock"]);
     if carries_text

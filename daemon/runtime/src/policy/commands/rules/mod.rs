@@ -6,23 +6,28 @@ mod credentials;
 mod delete;
 mod disks;
 mod environment;
+mod files;
 mod git;
 mod inline;
 mod own;
+mod packages;
 mod permissions;
 mod power;
 mod programs;
 mod remote;
 mod sequences;
 mod services;
+mod shell;
 mod sql;
+mod system;
 mod tools;
 mod writes;
 
 use super::CommandFacts;
 use super::places::shaped;
 use super::report::Report;
-use super::simple::{Options, Simple};
+use super::scope::UNKNOWN;
+use super::simple::{Options, Simple, Stdin};
 use super::syntax::{Command, Item, Kind, Piece, Script};
 
 pub(super) use sequences::judge as judge_sequence;
@@ -30,7 +35,7 @@ pub(super) use sequences::judge as judge_sequence;
 /// One rule, or several on one subject.
 type Rule = fn(&Simple, &CommandFacts<'_>, &mut Report);
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 18] = [
     programs::judge,
     environment::judge,
     writes::judge,
@@ -46,13 +51,47 @@ const RULES: [Rule; 15] = [
     tools::judge,
     inline::judge,
     sql::judge,
+    shell::judge,
+    packages::judge,
+    system::judge,
 ];
 
 /// Holds one command against all rules.
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
+    report.context = context(simple, facts);
     for rule in RULES {
         rule(simple, facts, report);
     }
+    report.context.clear();
+}
+
+/// What makes two commands of the same words different: what they read, the environment, and where links lead.
+fn context(simple: &Simple, facts: &CommandFacts<'_>) -> String {
+    let cwd = simple.cwd.as_deref();
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(simple.assigns.iter().map(|(name, value)| format!(" with {name}={}", value.text)));
+    parts.extend(simple.environment.iter().map(|pair| format!(" with {pair}")));
+    match &simple.stdin {
+        Stdin::Inherited => {}
+        Stdin::Text(text) => parts.push(format!(" <<< {text}")),
+        Stdin::Pipe(_) if simple.fed_by.is_empty() => parts.push(UNKNOWN.to_string()),
+        Stdin::Pipe(_) => parts.push(format!(" after {}", simple.fed_by)),
+        Stdin::File(file) => parts.push(format!(" < {}", shaped(file, cwd))),
+    }
+    for arg in simple.args.iter().filter(|arg| !arg.text.starts_with('-')) {
+        let leads = facts.leads_to(&arg.text, cwd);
+        parts.extend(leads.map(|leads| format!(" ({} is {leads})", arg.text)));
+    }
+    parts.concat()
+}
+
+/// Whether a text, computed as a number or taken for a variable, would run a command: `a[$(command)]`.
+pub(super) fn injects(text: &str) -> bool {
+    text.match_indices('[').any(|(at, _)| {
+        let (before, behind) = text.split_at_checked(at).unwrap_or((text, ""));
+        before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            && (behind.contains("$(") || behind.contains('`') || behind.contains("${"))
+    })
 }
 
 /// Program, options and operands with absolute places, for an approval.

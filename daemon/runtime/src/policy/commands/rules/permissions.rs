@@ -17,6 +17,17 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
                 .split([':', '.'])
                 .next()
                 .is_some_and(|owner| matches!(owner, "root" | "0"));
+            let vital = options.operands.iter().skip(1).any(|target| {
+                let cwd = simple.cwd.as_deref();
+                facts.is_vital(target, cwd).is_some() || facts.holds_secrets(&target.text, cwd)
+            });
+            if vital && options.has("R", "recursive") {
+                report.ask(
+                    "permissions.system",
+                    "gives away a whole home or system folder",
+                    shape(simple, &options),
+                );
+            }
             if to_root && options.has("R", "recursive") {
                 report.ask(
                     "permissions.chown_root",
@@ -40,7 +51,28 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
 fn chmod(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     let options = simple.options("", &["reference"]);
     // A mode such as `-w` looks like an option.
-    let mode = options.operand(0);
+    let dashed = simple.args.iter().find(|arg| {
+        arg.text
+            .strip_prefix('-')
+            .is_some_and(|mode| !mode.is_empty() && mode.chars().all(|c| "rwxXst".contains(c)))
+    });
+    let mode = dashed.map_or_else(|| options.operand(0), |arg| arg.text.as_str());
+    let targets = options.operands.iter().skip(usize::from(dashed.is_none()));
+    let cwd = simple.cwd.as_deref();
+    let shows = shows_to_others(mode);
+    for target in targets.clone() {
+        if shows && facts.secret(&target.text, cwd, target.glob) {
+            report.ask("permissions.secret", "lets others read credentials", shape(simple, &options));
+        }
+        let vital = facts.is_vital(target, cwd).is_some() || facts.holds_secrets(&target.text, cwd);
+        if options.has("R", "recursive") && vital {
+            report.ask(
+                "permissions.system",
+                "changes the rights of a whole home or system folder",
+                shape(simple, &options),
+            );
+        }
+    }
     let opens = mode.starts_with(UNKNOWN)
         || if mode.chars().all(|c| c.is_ascii_digit()) && !mode.is_empty() {
             let digits: Vec<u32> = mode.chars().filter_map(|c| c.to_digit(8)).collect();
@@ -58,7 +90,7 @@ fn chmod(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             shape(simple, &options),
         );
     }
-    for target in options.operands.iter().skip(1) {
+    for target in targets {
         if matches!(
             facts.write_risk(target, simple.cwd.as_deref()),
             Some(WriteRisk::Hermes | WriteRisk::System)
@@ -70,6 +102,18 @@ fn chmod(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             );
         }
     }
+}
+
+/// Whether a mode lets the group or everybody read.
+fn shows_to_others(mode: &str) -> bool {
+    if !mode.is_empty() && mode.chars().all(|c| c.is_ascii_digit()) {
+        return mode.chars().rev().take(2).filter_map(|c| c.to_digit(8)).any(|digit| digit & 4 != 0);
+    }
+    mode.split(',').any(|clause| {
+        clause.find(['+', '=']).and_then(|at| clause.split_at_checked(at)).is_some_and(|(who, rights)| {
+            rights.contains('r') && (who.is_empty() || who.contains(['g', 'o', 'a']))
+        })
+    })
 }
 
 /// `o+w`, `a=rw`, `u+s`.

@@ -194,7 +194,7 @@ fn privileges(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
 /// Processes that outlive the command, so that nobody sees what they do later.
 fn stays_behind(simple: &Simple, report: &mut Report) {
     let detaches = simple.is(&["setsid", "nohup", "disown", "daemonize", "daemon", "start-stop-daemon"])
-        || (simple.background && simple.subshell && simple.via.is_empty() && !simple.program.is_empty());
+        || (simple.orphaned && simple.via.is_empty() && !simple.program.is_empty());
     if detaches {
         report.ask("run.detached", "leaves a process behind that outlives this command", shape_exact(simple));
     }

@@ -3,7 +3,7 @@
 use super::super::CommandFacts;
 use super::super::decoders::DECODERS;
 use super::super::expand::Arg;
-use super::super::inner::{FOREIGN_SHELLS, invocation, is_shell};
+use super::super::inner::{FOREIGN_SHELLS, invocation, is_shell, is_stdin};
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
 use super::super::simple::{Simple, Stdin};
@@ -33,8 +33,7 @@ fn fed_by_pipe(simple: &Simple, report: &mut Report) {
     let Stdin::Pipe(programs) = &simple.stdin else { return };
     let shell = is_shell(&simple.program) || FOREIGN_SHELLS.contains(&simple.program.as_str());
     let reads = if shell { invocation(simple).reads_stdin } else { reads_program_from_stdin(simple) };
-    let through =
-        simple.is(&["source", "."]) && simple.has_arg(&["/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"]);
+    let through = simple.is(&["source", "."]) && simple.args.first().is_some_and(|arg| is_stdin(&arg.text));
     if !reads && !through {
         return;
     }
@@ -88,6 +87,26 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             report.ask("run.reverse_shell", "connects a program to the network", shape_exact(simple));
         }
         "ssh" | "mosh" | "autossh" | "dbclient" => ssh(simple, report),
+        "scp" | "sftp" | "rsync"
+            if simple.args.iter().any(|arg| {
+                arg.text
+                    .split_once(':')
+                    .is_some_and(|(host, path)| !host.contains('/') && !path.is_empty() && is_loopback(host))
+            }) =>
+        {
+            report.ask(
+                "escape.ssh_localhost",
+                "reaches this machine outside the agent's own processes",
+                shape_exact(simple),
+            );
+        }
+        "scp" | "sftp" if simple.args.iter().any(|arg| arg.text == "-F") => {
+            report.ask(
+                "ssh.command",
+                "makes ssh obey a file, which may run a local program",
+                shape_exact(simple),
+            );
+        }
         "scp" | "sftp"
             if any(&|arg| arg.contains("proxycommand") || arg.contains("localcommand"))
                 || simple.args.iter().any(|arg| arg.text.starts_with("-S")) =>
@@ -111,10 +130,16 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
         }
         "curl" => {
             let config = simple.args.iter().any(|arg| {
-                arg.text == "-K"
-                    || arg.text == "--config"
-                    || arg.text.starts_with("--config=")
-                    || (arg.text.starts_with("-K") && arg.text.len() > 2)
+                let long = arg.text.split('=').next().unwrap_or_default();
+                (long.len() > 5 && "--config".starts_with(long))
+                    || long == "--engine"
+                    || (arg.text.starts_with('-')
+                        && !arg.text.starts_with("--")
+                        && arg
+                            .text
+                            .split(['o', 'd', 'H', 'X', 'A', 'e', 'u', 'b', 'c', 'F', 'T'])
+                            .next()
+                            .is_some_and(|bundle| bundle.contains('K')))
             });
             if config {
                 report.ask("remote.config", "makes curl take its orders from a file", shape_exact(simple));
@@ -125,9 +150,10 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
                     || arg.text.contains("/hermes") && arg.text.contains(".sock")
             });
             if socket
-                || simple.args.iter().any(|arg| {
-                    arg.text.starts_with("--unix-socket") || arg.text.starts_with("--abstract-unix")
-                })
+                || simple
+                    .args
+                    .iter()
+                    .any(|arg| arg.text.starts_with("--unix") || arg.text.starts_with("--abstract"))
             {
                 report.ask(
                     "escape.container",
@@ -138,10 +164,36 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
         }
         "wget"
             if any(&|arg| {
-                arg.starts_with("--use-askpass") || arg == "-e" || arg.starts_with("--execute")
+                arg.starts_with("--use-a")
+                    || arg == "-e"
+                    || arg.starts_with("--ex")
+                        && "--execute".starts_with(arg.split('=').next().unwrap_or_default())
+                    || arg.starts_with("--config")
             }) =>
         {
             report.ask("remote.config", "makes wget run or obey something else", shape_exact(simple));
+        }
+        "socat"
+            if any(&|arg| {
+                arg.contains("docker.sock") || arg.contains("podman.sock") || arg.contains("/bus")
+            }) =>
+        {
+            report.ask(
+                "escape.container",
+                "speaks to a service of this machine by its socket",
+                shape_exact(simple),
+            );
+        }
+        "rsh" | "rlogin" | "pssh" | "parallel-ssh" | "pdsh" | "clush" | "dsh" | "salt"
+        | "ansible-console" => {
+            report.ask(
+                "escape.ssh_localhost",
+                "runs something on machines of a list, this one perhaps too",
+                shape_exact(simple),
+            );
+        }
+        "openssl" if matches!(simple.arg(0), "s_server") => {
+            report.ask("run.exposed", "lets somebody outside reach this machine", shape_exact(simple));
         }
         "openssl" if simple.args.first().is_some_and(|arg| arg.text == "s_client") => {
             if matches!(simple.stdin, Stdin::Pipe(_) | Stdin::File(_)) {
@@ -160,6 +212,33 @@ fn connections(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     let _ = facts;
 }
 
+/// Whether a host is this machine, in any spelling.
+fn is_loopback(host: &str) -> bool {
+    let host =
+        host.rsplit('@').next().unwrap_or_default().trim_start_matches("ssh://").trim_matches(['[', ']']);
+    if let Ok(address) = host.split('%').next().unwrap_or_default().parse::<std::net::Ipv6Addr>() {
+        return address.is_loopback()
+            || address.is_unspecified()
+            || address.to_ipv4_mapped().is_some_and(|address| address.is_loopback());
+    }
+    let name = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_lowercase();
+    let number = name
+        .strip_prefix("0x")
+        .map(|hex| u32::from_str_radix(hex, 16))
+        .or_else(|| {
+            name.strip_prefix('0').filter(|rest| !rest.is_empty()).map(|octal| u32::from_str_radix(octal, 8))
+        })
+        .unwrap_or_else(|| name.parse::<u32>());
+    matches!(
+        name.as_str(),
+        "localhost" | "ip6-localhost" | "ip6-loopback" | "0" | "0.0.0.0" | "localhost.localdomain"
+    ) || name.starts_with("127.")
+        || name.starts_with("0x7f.")
+        || name.starts_with("0177.")
+        || name.ends_with(".localhost")
+        || number.is_ok_and(|number| number >> 24 == 127 || number == 0)
+}
+
 fn ssh(simple: &Simple, report: &mut Report) {
     let options = simple.options("bcDEeFIiJLlmOopQRSWw", &[]);
     let runs = simple.args.iter().any(|arg| {
@@ -173,14 +252,39 @@ fn ssh(simple: &Simple, report: &mut Report) {
     if runs {
         report.ask("ssh.command", "makes ssh run a local program", shape_exact(simple));
     }
-    let host = options.operand(0).rsplit('@').next().unwrap_or_default();
-    let host = host.trim_start_matches("ssh://").trim_matches(['[', ']']);
-    let name = host.split(':').next().unwrap_or_default().to_lowercase();
-    let loopback = matches!(name.as_str(), "localhost" | "ip6-localhost" | "0" | "0.0.0.0" | "127.1")
-        || name.starts_with("127.")
-        || name.ends_with(".localhost")
-        || host == "::1"
-        || host.starts_with("::ffff:127.");
+    let host = options.operand(0);
+    let named = |text: &str| {
+        let lower = text.to_lowercase();
+        let value = lower.strip_prefix("-o").unwrap_or(&lower).strip_prefix("hostname").map(str::to_owned);
+        value.is_some_and(|value| is_loopback(value.trim_start_matches(['=', ' '])))
+    };
+    let jumps = options
+        .values
+        .iter()
+        .any(|(name, value)| matches!(name.as_str(), "J" | "W") && value.text.split(',').any(is_loopback));
+    let loopback = is_loopback(host) || jumps || simple.args.iter().any(|arg| named(&arg.text));
+    let config = options
+        .values
+        .iter()
+        .any(|(name, value)| name == "F" && value.text != "/dev/null" && value.text != "none");
+    if config
+        || simple.args.iter().any(|arg| {
+            let lower = arg.text.to_lowercase();
+            lower.starts_with("include") || lower.starts_with("-oinclude") || lower.starts_with("match exec")
+        })
+    {
+        report.ask(
+            "ssh.command",
+            "makes ssh obey a file, which may run a local program",
+            shape_exact(simple),
+        );
+    }
+    if options.has("R", "") {
+        report.ask("run.exposed", "lets the other side reach this machine", shape_exact(simple));
+    }
+    if options.has("f", "") {
+        report.ask("run.detached", "leaves a process behind that outlives this command", shape_exact(simple));
+    }
     if loopback {
         report.ask(
             "escape.ssh_localhost",

@@ -2,9 +2,10 @@
 
 use super::super::CommandFacts;
 use super::super::expand::Arg;
+use super::super::inner::is_stdin;
 use super::super::report::Report;
 use super::super::scope::UNKNOWN;
-use super::super::simple::Simple;
+use super::super::simple::{Options, Simple, Stdin};
 use super::shape_exact;
 
 /// Options that make a program run another one; a long one also counts when cut short or given a value.
@@ -26,6 +27,8 @@ const RUNNING: &[(&str, &[&str])] = &[
             "--info-script",
             "--new-volume-script",
             "-F",
+            "--xform",
+            "--transform",
         ],
     ),
     ("bsdtar", &["--use-compress-program"]),
@@ -84,12 +87,20 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             }
         });
         // `nmap --script=default` and a preview of fzf are common enough, and still run something.
-        if given && !(program == "tar" && is_compressor(simple)) {
+        let plain = match program {
+            "tar" | "gtar" => {
+                is_compressor(simple) || (option.ends_with("form") && !transforms_by_command(simple))
+            }
+            "gdb" => is_plain_debugging(simple),
+            "pip" => true,
+            _ => false,
+        };
+        if given && !plain {
             return ask();
         }
     }
     let odd = match program {
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk(simple),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" | "goawk" | "frawk" => awk(simple),
         "sed" | "gsed" => sed(simple),
         "vi" | "vim" | "nvim" | "view" | "gvim" | "vimdiff" => {
             let mut pairs = simple.args.iter().zip(simple.args.iter().skip(1));
@@ -99,10 +110,15 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
             scripted || simple.args.iter().any(|arg| arg.text.starts_with('+') && runs_in_vim(&arg.text))
         }
         "ed" | "red" | "ex" => match &simple.stdin {
-            super::super::simple::Stdin::Text(text) => text.lines().any(|line| line.contains('!')),
-            super::super::simple::Stdin::Pipe(_) => true,
+            Stdin::Text(text) => text.lines().any(|line| line.contains('!')),
+            Stdin::Pipe(_) => true,
             _ => false,
         },
+        "make" | "gmake"
+            if matches!(simple.stdin, Stdin::Text(_) | Stdin::Pipe(_)) && reads_rules(simple) =>
+        {
+            true
+        }
         "make" | "gmake" | "just" => {
             simple.args.iter().any(|arg| {
                 let name = arg.text.split_once('=').map_or("", |(name, _)| name).trim_end_matches(':');
@@ -163,6 +179,69 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
     }
 }
 
+/// `--transform 's/x/id/e'`: the replacement is run.
+fn transforms_by_command(simple: &Simple) -> bool {
+    simple.args.iter().any(|arg| {
+        let text = arg.text.split_once('=').map_or(arg.text.as_str(), |(_, value)| value);
+        text.split(';').any(|script| {
+            let Some(delimiter) = script.strip_prefix('s').and_then(|rest| rest.chars().next()) else {
+                return false;
+            };
+            !delimiter.is_alphanumeric()
+                && script.matches(delimiter).count() >= 3
+                && script.rsplit(delimiter).next().unwrap_or_default().contains('e')
+        })
+    })
+}
+
+/// `gdb -batch -ex run -ex bt`: commands that start the program and show things.
+fn is_plain_debugging(simple: &Simple) -> bool {
+    const SHOWING: [&str; 22] = [
+        "run",
+        "r",
+        "bt",
+        "backtrace",
+        "where",
+        "info",
+        "print",
+        "p",
+        "x",
+        "list",
+        "frame",
+        "thread",
+        "quit",
+        "continue",
+        "c",
+        "next",
+        "step",
+        "finish",
+        "disassemble",
+        "set confirm off",
+        "set pagination off",
+        "starti",
+    ];
+    let mut pairs = simple.args.iter().zip(simple.args.iter().skip(1));
+    let plain = pairs.all(|(option, value)| {
+        let text = option.text.as_str();
+        let first = value.text.split([' ', '/']).next().unwrap_or_default();
+        !matches!(text, "-ex" | "--ex" | "-eval-command" | "--eval-command")
+            || (SHOWING.contains(&first) || SHOWING.contains(&value.text.as_str()))
+                && !value.text.contains(['!', '|', '(', UNKNOWN])
+    });
+    plain
+        && !simple.args.iter().any(|arg| {
+            let text = arg.text.trim_start_matches('-');
+            arg.text.starts_with('-')
+                && (text.starts_with("ex=")
+                    || text.starts_with("iex")
+                    || text.starts_with("ix")
+                    || text.starts_with("eval-command=")
+                    || text.starts_with('p')
+                    || text.starts_with('x')
+                    || text.starts_with("command"))
+        })
+}
+
 /// `tar -I zstd`: a compressor and nothing else.
 fn is_compressor(simple: &Simple) -> bool {
     const KNOWN: [&str; 8] = ["zstd", "pigz", "pbzip2", "pixz", "lz4", "xz", "gzip", "brotli"];
@@ -173,7 +252,9 @@ fn is_compressor(simple: &Simple) -> bool {
         let value = if matches!(text, "-I" | "--use-compress-program") {
             args.next().map(|arg| arg.text.clone())
         } else {
-            text.strip_prefix("--use-compress-program=").map(str::to_owned)
+            let long = text.split_once('=').filter(|(name, _)| name.starts_with("--use"));
+            let short = text.strip_prefix("-I").filter(|value| !value.is_empty());
+            long.map(|(_, value)| value).or(short).map(str::to_owned)
         };
         match value {
             Some(value) => {
@@ -181,7 +262,12 @@ fn is_compressor(simple: &Simple) -> bool {
                 only &= words.next().is_some_and(|word| KNOWN.contains(&word))
                     && words.all(|word| word.starts_with('-'));
             }
+            // `--transform 's/x/y/e'` runs what it replaces by.
             None if text.starts_with("--to-")
+                || text.starts_with("--info-")
+                || text.starts_with("--new-vol")
+                || (text.starts_with("--tr") || text.starts_with("--xf"))
+                    && transforms_by_command(simple)
                 || text.starts_with("--checkpoint-")
                 || text.starts_with("--rsh")
                 || text.contains("script") =>
@@ -214,6 +300,14 @@ fn runs_in_vim(script: &str) -> bool {
     .iter()
     .any(|mark| lower.contains(mark))
         || script.contains(UNKNOWN)
+}
+
+/// `make -f -`: the rules, and so the commands, come from the input.
+fn reads_rules(simple: &Simple) -> bool {
+    let options = simple.options("fCIjlo", &["file", "makefile", "directory"]);
+    options.values.iter().any(|(name, value)| {
+        matches!(name.as_str(), "f" | "file" | "makefile") && (value.text == "-" || is_stdin(&value.text))
+    })
 }
 
 /// The program texts of awk.
@@ -304,7 +398,15 @@ fn runs_in_awk(script: &str) -> bool {
 
 /// Whether a sed script runs commands or writes files.
 fn sed(simple: &Simple) -> bool {
-    let options = simple.options("efl", &["expression", "file", "line-length"]);
+    // What stands behind `-i` is the ending of a copy's name.
+    let options = simple.options("efli", &["expression", "file", "line-length"]);
+    let backup = options.values.iter().any(|(name, _)| name == "i");
+    let options = if backup {
+        let args: Vec<Arg> = simple.args.iter().map(without_ending).collect();
+        Options::read(&args, "efl", &["expression", "file", "line-length"])
+    } else {
+        options
+    };
     let mut scripts: Vec<&Arg> = options
         .values
         .iter()
@@ -317,6 +419,25 @@ fn sed(simple: &Simple) -> bool {
     scripts.iter().any(|script| runs_in_sed(&script.text))
 }
 
+/// The same for a command in one text, split at blanks.
+pub(super) fn sed_text_runs(text: &str) -> bool {
+    text.split_whitespace().skip(1).any(|word| {
+        let word = word.trim_matches(['\'', '"']);
+        !word.starts_with('-') && runs_in_sed(word)
+    })
+}
+
+/// `-i.bak` as `-i`.
+fn without_ending(arg: &Arg) -> Arg {
+    let bundle = arg.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+    match bundle.and_then(|bundle| bundle.split_once('i')) {
+        Some((before, _)) if before.chars().all(|c| matches!(c, 'n' | 'r' | 'E' | 's' | 'u' | 'z')) => {
+            Arg { text: format!("-{before}i"), ..arg.clone() }
+        }
+        _ => arg.clone(),
+    }
+}
+
 /// Reads a sed script: `e`, `w`, `W`, `r` of commands, and the flags `e` and `w` of a substitution.
 fn runs_in_sed(script: &str) -> bool {
     let chars: Vec<char> = script.chars().collect();
@@ -326,7 +447,12 @@ fn runs_in_sed(script: &str) -> bool {
         while let Some(c) = at(place) {
             match c {
                 '\\' => place += 1,
-                '[' if !in_set => in_set = true,
+                // A bracket that comes first in a set is a member of it.
+                '[' if !in_set => {
+                    in_set = true;
+                    place += usize::from(at(place + 1) == Some('^'));
+                    place += usize::from(at(place + 1) == Some(']'));
+                }
                 ']' => in_set = false,
                 c if c == delimiter && !in_set => return place + 1,
                 _ => {}

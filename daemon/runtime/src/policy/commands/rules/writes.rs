@@ -20,7 +20,8 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
             _ => {}
         }
     }
-    for target in targets(simple) {
+    let apart = super::files::outputs(simple).into_iter().chain(super::files::perhaps_written(simple, facts));
+    for target in targets(simple).into_iter().chain(apart) {
         written(simple, &target, facts, report);
     }
     if simple.is(&["mv"]) {
@@ -42,7 +43,12 @@ fn written(simple: &Simple, target: &Arg, facts: &CommandFacts<'_>, report: &mut
     let Some(risk) = facts.write_risk(target, simple.cwd.as_deref()) else { return };
     let place = shaped(target, simple.cwd.as_deref());
     let program = if simple.program.is_empty() { ">" } else { &simple.program };
-    let shape = format!("{}{program} {place}", whose(simple));
+    // Elsewhere the place says enough; in a file that runs or guards something, what is written matters.
+    let what = match risk {
+        WriteRisk::Outside | WriteRisk::Unknown => String::new(),
+        _ => format!(" by {}", simple.raw_line()),
+    };
+    let shape = format!("{}{program} {place}{what}", whose(simple));
     let shown = target.shown();
     let (rule, what) = match risk {
         WriteRisk::Disk => {
@@ -169,7 +175,7 @@ fn targets(simple: &Simple) -> Vec<Arg> {
         }
         "unzip" => simple.options("dxP", &[]).value(&["d"]).cloned().into_iter().collect(),
         "tar" | "bsdtar" | "gtar" => tar(simple),
-        "find" => {
+        "find" | "gfind" | "bfs" => {
             let files = ["-fprint", "-fprint0", "-fprintf", "-fls"];
             let pairs = simple.args.iter().zip(simple.args.iter().skip(1));
             pairs

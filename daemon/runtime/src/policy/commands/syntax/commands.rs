@@ -197,6 +197,7 @@ impl Cursor {
     /// The redirect at this place; nothing is read when there is none.
     fn redirect(&mut self) -> Result<Option<Redirect>, Unreadable> {
         let start = self.place();
+        let mut descriptor = None;
         if self.looks_at("{") {
             self.skip(1);
             while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -206,8 +207,11 @@ impl Cursor {
                 self.back_to(start);
                 return Ok(None);
             }
+            // The shell chooses a free one.
+            descriptor = Some(u32::MAX);
         } else {
-            while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+            while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+                descriptor = Some(descriptor.unwrap_or(0_u32).saturating_mul(10).saturating_add(digit));
                 self.skip(1);
             }
         }
@@ -216,7 +220,7 @@ impl Cursor {
             ("<<<", Operator::Here),
             ("<<-", Operator::Here),
             ("<<", Operator::Here),
-            ("<&", Operator::Duplicate),
+            ("<&", Operator::DuplicateRead),
             ("<>", Operator::ReadWrite),
             ("<", Operator::Read),
             ("&>>", Operator::Append),
@@ -244,14 +248,14 @@ impl Cursor {
                 }
             }
             let body = self.announce(text, quoted, sign == "<<-");
-            return Ok(Some(Redirect { operator, target: Target::Heredoc(body) }));
+            return Ok(Some(Redirect { descriptor, operator, target: Target::Heredoc(body) }));
         }
         let word = self.word()?.ok_or(Unreadable::Unexpected('>'))?;
         let is_descriptor = word.source.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
-        if operator == Operator::Duplicate && !is_descriptor {
+        if matches!(operator, Operator::Duplicate | Operator::DuplicateRead) && !is_descriptor {
             // `>& file` writes both streams; `>&$fd` may be either and is taken for the worse.
             operator = if sign == "<&" { Operator::Read } else { Operator::Write };
         }
-        Ok(Some(Redirect { operator, target: Target::Word(word) }))
+        Ok(Some(Redirect { descriptor, operator, target: Target::Word(word) }))
     }
 }

@@ -20,11 +20,20 @@ pub(super) struct Cursor {
     depth: usize,
     pending: Vec<Pending>,
     heads: Vec<String>,
+    /// Substitutions that are open around this place.
+    substitutions: usize,
 }
 
 impl Cursor {
     pub(super) fn new(text: &str, depth: usize) -> Self {
-        Self { text: text.chars().collect(), at: 0, depth, pending: Vec::new(), heads: Vec::new() }
+        Self {
+            text: text.chars().collect(),
+            at: 0,
+            depth,
+            pending: Vec::new(),
+            heads: Vec::new(),
+            substitutions: 0,
+        }
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -39,6 +48,13 @@ impl Cursor {
         let c = self.peek()?;
         self.at += 1;
         Some(c)
+    }
+
+    /// Removes joined lines that come `by` characters ahead, where they would part what belongs together.
+    pub(super) fn join_lines(&mut self, by: usize) {
+        while self.ahead(by) == Some('\\') && self.ahead(by + 1) == Some('\n') {
+            self.text.drain(self.at + by..self.at + by + 2);
+        }
     }
 
     pub(super) fn skip(&mut self, count: usize) {
@@ -74,6 +90,11 @@ impl Cursor {
         self.depth
     }
 
+    /// Says that a substitution begins (`1`) or ends (`-1`) here.
+    pub(super) fn substitutes(&mut self, by: isize) {
+        self.substitutions = self.substitutions.saturating_add_signed(by);
+    }
+
     pub(super) fn note_head(&mut self, source: &str) {
         self.heads.push(source.to_owned());
     }
@@ -105,7 +126,7 @@ impl Cursor {
         let start = self.at;
         loop {
             match self.peek() {
-                Some(' ' | '\t' | '\r') => self.at += 1,
+                Some(' ' | '\t') => self.at += 1,
                 Some('\\') if self.ahead(1) == Some('\n') => self.at += 2,
                 Some('#') if self.at > start || self.begins_word() => {
                     while self.peek().is_some_and(|c| c != '\n') {
@@ -120,7 +141,7 @@ impl Cursor {
     /// Whether a word could begin here: a comment sign has its meaning only there.
     fn begins_word(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|before| self.text.get(before));
-        before.is_none_or(|c| matches!(c, ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'))
+        before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'))
     }
 
     /// Blanks, line ends, and the heredocs below them.
@@ -170,6 +191,16 @@ impl Cursor {
             if line == pending.delimiter {
                 break;
             }
+            // Inside `$(…)` the parenthesis may stand right behind the delimiter.
+            let closes =
+                line.strip_prefix(pending.delimiter.as_str()).is_some_and(|rest| rest.starts_with(')'));
+            if closes && self.substitutions > 0 {
+                let tabs =
+                    self.text.get(start..).unwrap_or_default().iter().take_while(|c| **c == '\t').count();
+                let indent = if pending.strip_tabs { tabs } else { 0 };
+                self.at = start + indent + pending.delimiter.chars().count();
+                break;
+            }
             body.push_str(&line);
             body.push('\n');
         }
@@ -198,7 +229,7 @@ impl Cursor {
 
 /// Characters that end a word.
 pub(super) fn is_meta(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
+    matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
 }
 
 /// Whether a name could be a variable's.

@@ -123,6 +123,8 @@ pub(super) enum Value {
 /// Where a command reads or writes.
 #[derive(Debug, Clone)]
 pub(super) struct Redirect {
+    /// The number before the sign.
+    pub(super) descriptor: Option<u32>,
     pub(super) operator: Operator,
     pub(super) target: Target,
 }
@@ -134,8 +136,10 @@ pub(super) enum Operator {
     Write,
     Append,
     ReadWrite,
-    /// `<&`, `>&` with a number or `-`.
+    /// `>&` with a number or `-`.
     Duplicate,
+    /// `<&` with a number or `-`.
+    DuplicateRead,
     /// A heredoc or a here-string.
     Here,
 }

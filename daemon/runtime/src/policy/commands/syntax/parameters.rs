@@ -23,6 +23,7 @@ impl Cursor {
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
                     self.skip(1);
+                    self.join_lines(0);
                 }
             }
             Some(c) if c.is_ascii_digit() && many_digits => {

@@ -78,7 +78,7 @@ impl Cursor {
         let mut open = 0_usize;
         while let Some(c) = self.peek() {
             match (within, c) {
-                (Within::Plain, '<' | '>') if self.ahead(1) == Some('(') => {
+                (Within::Plain, '<' | '>') if self.opens_process() => {
                     self.skip(2);
                     let script = self.substitution()?;
                     pieces.0.push(Piece::Process { script, reads: c == '<' });
@@ -136,6 +136,12 @@ impl Cursor {
         Ok(pieces.0)
     }
 
+    /// Whether `<(` or `>(` stands here.
+    fn opens_process(&mut self) -> bool {
+        self.join_lines(1);
+        self.ahead(1) == Some('(')
+    }
+
     pub(super) fn closes(&mut self, with: char, open: &'static str) -> Result<(), Unreadable> {
         if self.next() == Some(with) { Ok(()) } else { Err(Unreadable::Open(open)) }
     }
@@ -185,7 +191,9 @@ impl Cursor {
 
     /// The script up to the closing parenthesis, which is stepped over.
     pub(super) fn substitution(&mut self) -> Result<Rc<Script>, Unreadable> {
+        self.substitutes(1);
         let script = self.deeper(Self::script)?;
+        self.substitutes(-1);
         self.closes(')', "$(")?;
         Ok(Rc::new(script))
     }
@@ -220,6 +228,7 @@ impl Cursor {
 
     fn dollar(&mut self, within: Within, pieces: &mut Pieces) -> Result<(), Unreadable> {
         let quoted = within.quotes();
+        self.join_lines(1);
         match self.ahead(1) {
             Some('(') => {
                 self.skip(2);
