@@ -16,7 +16,7 @@ pub mod client;
 pub mod home;
 pub mod model_server;
 
-pub use binaries::binary;
+pub use binaries::{binary, is_installed};
 pub use client::connector;
 pub use home::{CliOutput, TestHome, wait_until};
 pub use model_server::{ModelRequest, ModelServer, Reply};
