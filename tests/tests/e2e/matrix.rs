@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use hermes_client::{NewTurn, SessionWatch, TurnRun, TurnStep, WatchOptions};
 use hermes_proto::v1::{self, event::Payload};
-use hermes_tests::{ModelRequest, ModelServer, Reply, TestHome, binary, connector, wait_until};
+use hermes_tests::{ModelRequest, ModelServer, Reply, TestHome, binary, connector};
 use serde_json::{Value, json};
 
 /// A dangerous thing that a tool could do: its calls, given a path outside and what the model has seen.
@@ -50,7 +50,9 @@ impl Cell {
         let server = ModelServer::start(move |request| {
             let done = request.results_since_user();
             if request.last_user() == FROM_INSIDE {
-                let client = format!("{} -z go --yolo", binary("hermes-cli").display());
+                // The first is refused whole; the second runs, with nobody to ask.
+                let client = binary("hermes-cli").display().to_string();
+                let client = format!("{client} -z go --yolo; {client} -z go");
                 return match done {
                     0 => Reply::call("terminal", &json!({ "command": client })),
                     _ => Reply::text("tried"),
@@ -192,9 +194,10 @@ fn a_client_from_inside_the_terminal_denies() {
     for deed in DEEDS {
         let cell = Cell::new(deed);
         cell.home.cli(["-z", FROM_INSIDE, "--yolo"]).success();
-        wait_until("both conversations to end", || {
-            cell.server.requests().iter().any(|request| request.last_user() == FROM_INSIDE)
-        });
+        let requests = cell.server.requests();
+        let ran =
+            requests.iter().any(|request| request.last_user() == "go" && request.results_since_user() > 0);
+        assert!(ran, "{}: the inner client did not even try", deed.0);
         cell.assert_unharmed(deed.0);
     }
 }
