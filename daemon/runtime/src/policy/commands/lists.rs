@@ -20,7 +20,7 @@ impl Words {
         let whole = command.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut parts = Vec::new();
         for simple in simples.iter().filter(|simple| !simple.program.is_empty()) {
-            for line in [simple.line(), simple.bare_line()] {
+            for line in [simple.line(), simple.bare_line(), plain_line(simple)] {
                 if !parts.contains(&line) {
                     parts.push(line);
                 }
@@ -34,8 +34,10 @@ impl Words {
         let entry = deny.iter().find(|entry| {
             let glob = entry.trim().to_lowercase();
             !glob.is_empty()
-                && (self.parts.iter().map(String::as_str).chain([self.whole.as_str()]))
-                    .any(|line| covers(&glob, &line.to_lowercase()))
+                && (self.parts.iter().map(String::as_str).chain([self.whole.as_str()])).any(|line| {
+                    let line = line.to_lowercase();
+                    covers(&glob, &line) || covers(&with_sorted_letters(&glob), &with_sorted_letters(&line))
+                })
         });
         entry.map(String::as_str)
     }
@@ -53,6 +55,63 @@ impl Words {
     pub(in crate::policy) fn is_compound(&self) -> bool {
         self.compound
     }
+}
+
+/// The command without the options that stand before its subcommand: `git -C x push` is `git push`.
+fn plain_line(simple: &Simple) -> String {
+    let valued = match simple.program.as_str() {
+        "git" => ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"].as_slice(),
+        "docker" | "podman" => &["-H", "--host", "--context", "--config", "-l", "--log-level"],
+        "kubectl" | "helm" | "oc" => {
+            &["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user", "-s"]
+        }
+        "npm" | "pnpm" | "yarn" => &["--prefix", "-C", "--dir", "--filter", "--cwd", "-w"],
+        "gh" => &["-R", "--repo"],
+        "aws" | "gcloud" | "az" => &["--profile", "--region", "--project", "--output", "--subscription"],
+        _ => &[],
+    };
+    let mut rest = simple.args.as_slice();
+    while let Some((first, behind)) = rest.split_first().filter(|(first, _)| first.text.starts_with('-')) {
+        let taken = usize::from(valued.contains(&first.text.as_str()));
+        rest = behind.get(taken..).unwrap_or_default();
+    }
+    let words = rest.iter().map(super::expand::Arg::shown);
+    std::iter::once(simple.program.replace(super::scope::UNKNOWN, "…"))
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// With the short options behind the program in one bundle and one order: `rm -r -f x` and `rm -fr x` are `rm -fr x`.
+fn with_sorted_letters(line: &str) -> String {
+    let mut words = line.split(' ');
+    let program = words.next().unwrap_or_default();
+    let mut letters: Vec<char> = Vec::new();
+    let mut rest: Vec<&str> = Vec::new();
+    for word in words {
+        let bundle = word.strip_prefix('-').filter(|bundle| bundle.chars().all(|c| c.is_ascii_alphabetic()));
+        let long = match word {
+            "--recursive" => Some("r"),
+            "--force" => Some("f"),
+            _ => None,
+        };
+        match bundle.filter(|bundle| !bundle.is_empty()).or(long) {
+            Some(bundle) if rest.is_empty() => letters.extend(bundle.chars()),
+            _ => rest.push(word),
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    let mut line = program.to_owned();
+    if !letters.is_empty() {
+        line.push_str(" -");
+        line.extend(letters);
+    }
+    for word in rest {
+        line.push(' ');
+        line.push_str(word);
+    }
+    line
 }
 
 /// A glob covers a line; `git push *` also covers `git push` alone.
@@ -88,10 +147,20 @@ mod tests {
                 &[&["sudo", "/usr/bin/git", "push", "x"], &["/usr/bin/git", "push", "x"]],
             ),
             ("ls && git push x", &[&["ls"], &["git", "push", "x"]]),
+            ("git -C sub --no-pager push", &[&["git", "-C", "sub", "--no-pager", "push"]]),
         ] {
             assert!(words(command, simples).denied_by(&deny).is_some(), "{command}");
         }
         assert_eq!(words("git status", &[&["git", "status"]]).denied_by(&deny), None);
+        let deny = ["rm -rf *".to_owned()];
+        for words_of in [
+            ["rm", "-fr", "x"].as_slice(),
+            &["rm", "-r", "-f", "x"],
+            &["/bin/rm", "--recursive", "--force", "x"],
+        ] {
+            assert!(words(&words_of.join(" "), &[words_of]).denied_by(&deny).is_some(), "{words_of:?}");
+        }
+        assert_eq!(words("rm x", &[&["rm", "x"]]).denied_by(&deny), None);
     }
 
     #[test]

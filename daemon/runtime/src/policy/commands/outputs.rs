@@ -16,6 +16,12 @@ pub(super) fn of(simple: &Simple) -> Option<String> {
     match simple.program.as_str() {
         // `$(<file)`.
         "" if matches!(simple.stdin, Stdin::File(_)) => None,
+        "set" | "export" | "declare" | "local"
+            if simple.assigns.is_empty()
+                && simple.args.iter().all(|arg| matches!(arg.text.as_str(), "-p" | "-x" | "-px")) =>
+        {
+            None
+        }
         "" | ":" | "true" | "false" | "cd" | "export" | "set" | "unset" | "alias" | "shopt" | "sleep"
         | "mkdir" | "touch" | "test" | "[" | "local" | "declare" | "read" | "exit" | "return" => {
             Some(String::new())

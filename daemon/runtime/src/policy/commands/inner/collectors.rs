@@ -53,12 +53,27 @@ pub(super) fn xargs(simple: &Simple) -> Vec<Inner> {
                 word.text = word.text.replace(&mark, &value);
             }
         }
-        None => match input {
-            Some(input) => words.extend(input),
-            None => words.push(open_word()),
-        },
+        None => {
+            if let Some(input) = input {
+                words.extend(input);
+            } else {
+                words.extend(searched(simple));
+                words.push(open_word());
+            }
+        }
     }
     vec![Inner::Command { words, stdin: Some(Stdin::Inherited), folder: Folder::Same }]
+}
+
+/// What `find` hands to `xargs`, as far as its arguments say.
+fn searched(simple: &Simple) -> Option<Arg> {
+    let before = simple.fed_by.trim_end_matches(" | ").rsplit(" | ").next()?;
+    let words: Vec<&str> = before.strip_prefix("find ")?.split(' ').collect();
+    let start = words.first().filter(|word| !word.starts_with('-'))?;
+    let name =
+        words.iter().zip(words.iter().skip(1)).find(|(test, _)| matches!(**test, "-name" | "-iname"))?.1;
+    let text = format!("{}/{UNKNOWN}/{name}", start.trim_end_matches('/'));
+    Some(Arg { text, glob: name.contains(['*', '?', '[']), splits: true, ..Arg::default() })
 }
 
 pub(super) fn parallel(simple: &Simple) -> Vec<Inner> {

@@ -62,23 +62,36 @@ pub(super) fn runs(simple: &Simple) -> Option<Vec<Inner>> {
     if TEXT_OPERANDS.contains(&program) {
         let operands: Vec<&Arg> = simple.args.iter().filter(|arg| !arg.text.starts_with('-')).collect();
         found.extend(operands.iter().map(|arg| text(&arg.text, false)));
-        found.extend(command(operands.into_iter().cloned().collect()));
+        found.extend(super::wrappers::unknown_wrapper(simple));
         return Some(found);
     }
     match program {
         "cmake" => return cmake(simple),
+        // A module that is a program of its own.
+        _ if program.starts_with("python") => {
+            const MODULES: [&str; 7] = ["pip", "keyring", "twine", "pipx", "uv", "poetry", "serve"];
+            let at = simple.args.iter().position(|arg| arg.text == "-m")?;
+            let words = simple.args.get(at + 1..).filter(|_| MODULES.contains(&simple.arg(at + 1)))?;
+            return Some(command(words.to_vec()));
+        }
         "sops" if simple.has_arg(&["exec-env", "exec-file"]) => {
             return Some(simple.args.last().map(|arg| text(&arg.text, false)).into_iter().collect());
         }
         _ => {}
     }
-    for (_, sub, skip) in COMMANDS.iter().filter(|(name, ..)| *name == program) {
-        let Some(at) = simple.args.iter().position(|arg| arg.text == *sub) else { continue };
+    let places = COMMANDS
+        .iter()
+        .filter(|(name, ..)| *name == program)
+        .filter_map(|(_, sub, skip)| Some((simple.args.iter().position(|arg| arg.text == *sub)?, skip)));
+    if let Some((at, skip)) = places.min() {
         let rest = simple.args.get(at + 1..).unwrap_or_default();
         // Options of the subcommand, whose values are not known here, stand before the command.
         let start = rest.iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(rest.len());
         let words = rest.get(start + skip..).unwrap_or_default();
         let words = words.strip_prefix([Arg::known("--")].as_slice()).unwrap_or(words);
+        // One word with blanks is a text.
+        found
+            .extend(words.first().filter(|word| word.text.contains(' ')).map(|word| text(&word.text, false)));
         found.extend(command(words.to_vec()));
         if let Some(dashes) = rest.iter().position(|arg| arg.text == "--") {
             found.extend(command(rest.get(dashes + 1..).unwrap_or_default().to_vec()));

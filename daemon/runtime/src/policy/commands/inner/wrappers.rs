@@ -368,8 +368,8 @@ pub(super) fn wrapped(simple: &Simple) -> Vec<Inner> {
     } else {
         &["wd", "working-directory", "chdir"]
     });
-    if wrapper.name == "uv" && words.first().is_some_and(|word| word.text == "-") {
-        words.insert(0, Arg::known("python3"));
+    if wrapper.name == "uv" && words.is_empty() && args.iter().any(|word| word.text == "-") {
+        words.extend([Arg::known("python3"), Arg::known("-")]);
     }
     in_folder(words, folder.map(|arg| arg.text.clone()))
 }

@@ -97,9 +97,9 @@ const PATTERN_FIRST: [&str; 18] = [
 ];
 
 /// Programs that take whole folders.
-const COLLECTORS: [&str; 14] = [
-    "cp", "tar", "bsdtar", "zip", "7z", "7za", "rsync", "scp", "cpio", "pax", "rclone", "restic", "borg",
-    "mv",
+const COLLECTORS: [&str; 15] = [
+    "ln", "cp", "tar", "bsdtar", "zip", "7z", "7za", "rsync", "scp", "cpio", "pax", "rclone", "restic",
+    "borg", "mv",
 ];
 
 /// Programs that run a script file whose text nobody sees.
@@ -146,8 +146,11 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     if STORES.iter().any(|(program, words)| simple.program == *program && simple.has_arg(words)) {
         report.ask("read.secret", "reads credentials from a store", super::shape_exact(simple));
     }
-    let exports =
-        simple.is(&["gpg", "gpg2"]) && simple.args.iter().any(|arg| arg.text.starts_with("--export-secret"));
+    let exports = simple.is(&["gpg", "gpg2"])
+        && simple
+            .args
+            .iter()
+            .any(|arg| arg.text.starts_with("--export-secret") || arg.text.starts_with("--delete-secret"));
     let passes = simple.program == "pass"
         && !simple.args.is_empty()
         && !matches!(
@@ -183,6 +186,13 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     }
     if let Stdin::File(file) = &simple.stdin {
         look(&file.text, file);
+    }
+    if simple.is(&["lftp", "smbclient", "ncftpput", "ftp"]) {
+        for arg in &simple.args {
+            for word in arg.text.split([' ', ';', '"', '\'']) {
+                look(word, arg);
+            }
+        }
     }
     if simple.program == "xargs"
         && let Some(file) = simple.options("IEdLnPsa", &["arg-file"]).value(&["a", "arg-file"])
@@ -223,7 +233,7 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
     if simple.is(&COLLECTORS) || recursive_search {
         let skip = usize::from(searches);
         let folders = simple.args.iter().filter(|arg| !arg.text.starts_with('-')).skip(skip);
-        let destination = usize::from(simple.is(&["cp", "mv", "rsync", "scp"]));
+        let destination = usize::from(simple.is(&["cp", "mv", "rsync", "scp", "ln"]));
         let folders: Vec<&Arg> = folders.collect();
         let sources = folders.len().saturating_sub(destination);
         for arg in folders.into_iter().take(sources) {

@@ -133,6 +133,21 @@ pub(super) fn outputs(simple: &Simple) -> Vec<Arg> {
         }
         "zip" if has(&["-m"]) => found.extend(all().skip(1)),
         "tar" | "gtar" if simple.has_arg(&["--remove-files"]) => found.extend(all()),
+        "patch" | "unzip" | "cpio" | "pax" | "tar" | "gtar" | "bsdtar" if unpacks_here(simple) => {
+            found.push(Arg::known("."));
+            let absolute = simple.has_arg(&["--absolute-names", "--absolute-filenames", "-P"])
+                || (program.contains("tar") && simple.arg(0).trim_start_matches('-').contains('P'));
+            if absolute && program != "unzip" {
+                found.push(Arg::known("/"));
+            }
+        }
+        "cpio" | "pax" if has(&["-p", "-w"]) => found.extend(last()),
+        "socat" => found.extend(operands.iter().filter_map(|arg| {
+            let (kind, path) = arg.text.split_once(':')?;
+            let opens = ["open", "file", "create", "gopen"].contains(&kind.to_lowercase().as_str())
+                && arg.text.contains(',');
+            opens.then(|| Arg::known(path.split(',').next().unwrap_or_default()))
+        })),
         "unrar" | "ar" if matches!(simple.arg(0), "x" | "e") => found.extend(all().skip(2)),
         "cp" | "mv" | "install" | "ln" => {}
         "python" | "python3" => found.extend(python(simple)),
@@ -153,11 +168,53 @@ pub(super) fn outputs(simple: &Simple) -> Vec<Arg> {
         }
         _ => {}
     }
+    if program == "curl" {
+        // `-w '%output{file}…'`.
+        let parts = simple.args.iter().filter_map(|arg| arg.text.split_once("%output{"));
+        found.extend(
+            parts
+                .filter_map(|(_, rest)| rest.split_once('}'))
+                .map(|(file, _)| Arg::known(file.trim_start_matches('>'))),
+        );
+    }
     // Names that come from a list or a loop are those of the work, as a rule; what is fetched or unpacked is not.
     if !matches!(program, "curl" | "wget" | "tar" | "unzip") {
         found.retain(|arg| !arg.text.starts_with(UNKNOWN));
     }
     found
+}
+
+/// Whether files are unpacked, or changed, in the working directory.
+fn unpacks_here(simple: &Simple) -> bool {
+    let first = simple.arg(0);
+    let bundle = first.trim_start_matches('-');
+    simple.cwd.is_some()
+        && match simple.program.as_str() {
+            "patch" => !simple.args.iter().any(|arg| {
+                arg.text.starts_with("-d") || arg.text.starts_with("--dir") || arg.text == "--dry-run"
+            }),
+            "unzip" => !simple.args.iter().any(|arg| {
+                arg.text.starts_with("-d")
+                    || arg.text.starts_with("-l")
+                    || arg.text == "-t"
+                    || arg.text == "-p"
+            }),
+            "cpio" | "pax" => simple.args.iter().any(|arg| {
+                arg.text.starts_with('-')
+                    && !arg.text.starts_with("--")
+                    && (arg.text.contains('i') && simple.program == "cpio"
+                        || arg.text.contains('r') && !arg.text.contains('w'))
+            }),
+            _ => {
+                (bundle.contains('x') && !first.starts_with("--") || simple.has_arg(&["--extract", "--get"]))
+                    && !simple.args.iter().any(|arg| {
+                        arg.text.starts_with("-C")
+                            || arg.text.starts_with("--dir")
+                            || arg.text.starts_with("--to-stdout")
+                            || arg.text == "-O"
+                    })
+            }
+        }
 }
 
 /// The value of an option: in the next word, behind `=`, or right behind a letter.

@@ -155,7 +155,10 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
         }
         "config" => {
             let key = options.operand(0);
+            // A value may look like an option.
+            let valued = options.operands.len() == 1 && args.last().is_some_and(|arg| arg.text.contains(' '));
             let writes = options.operands.len() > 1
+                || valued
                 || any(&[
                     "--add",
                     "--replace-all",
@@ -170,7 +173,7 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
             let reads = any(&["--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list"]);
             if writes && !reads {
                 setting(
-                    &format!("{key}={}", options.operands.last().map_or("", |arg| arg.text.as_str())),
+                    &format!("{key}={}", args.last().map_or("", |arg| arg.text.as_str())),
                     simple,
                     report,
                 );

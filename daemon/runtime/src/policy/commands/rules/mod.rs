@@ -58,7 +58,7 @@ const RULES: [Rule; 18] = [
 
 /// Holds one command against all rules.
 pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
-    report.context = context(simple, facts);
+    report.context = context(simple, facts, &report.simples);
     for rule in RULES {
         rule(simple, facts, report);
     }
@@ -66,7 +66,7 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
 }
 
 /// What makes two commands of the same words different: what they read, the environment, and where links lead.
-fn context(simple: &Simple, facts: &CommandFacts<'_>) -> String {
+fn context(simple: &Simple, facts: &CommandFacts<'_>, before: &[Simple]) -> String {
     let cwd = simple.cwd.as_deref();
     let mut parts: Vec<String> = Vec::new();
     parts.extend(simple.assigns.iter().map(|(name, value)| format!(" with {name}={}", value.text)));
@@ -77,6 +77,12 @@ fn context(simple: &Simple, facts: &CommandFacts<'_>) -> String {
         Stdin::Pipe(_) if simple.fed_by.is_empty() => parts.push(UNKNOWN.to_string()),
         Stdin::Pipe(_) => parts.push(format!(" after {}", simple.fed_by)),
         Stdin::File(file) => parts.push(format!(" < {}", shaped(file, cwd))),
+    }
+    // What `<(…)` runs stands among the earlier commands.
+    if simple.args.iter().any(|arg| arg.process) {
+        parts.extend(
+            before.iter().filter(|inner| inner.subshell).map(|inner| format!(" of {}", inner.raw_line())),
+        );
     }
     for arg in simple.args.iter().filter(|arg| !arg.text.starts_with('-')) {
         let leads = facts.leads_to(&arg.text, cwd);

@@ -141,7 +141,7 @@ fn pkill(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
     let open = vital
         || options.has("F", "pidfile")
         || pattern.has_unknown()
-        || pattern.text.contains(['.', '*', '[', '(', '|', '?', '^', '$'])
+        || pattern.text.contains(['*', '+', '[', '(', '|', '?', '^', '$'])
         || options.has("v", "inverse");
     let hard = options.shorts.contains(&'9')
         || simple.args.iter().any(|arg| {

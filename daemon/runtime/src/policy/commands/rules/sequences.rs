@@ -75,6 +75,18 @@ pub(in super::super) fn judge(report: &mut Report) {
         {
             fetched.extend(simple.args.iter().filter_map(|arg| absolute(&arg.text, cwd)));
         }
+        let fed = matches!(&simple.stdin, Stdin::Pipe(programs) if programs.iter().any(|program| DOWNLOADERS.contains(&program.as_str())));
+        if simple.is(&["tar", "bsdtar", "unzip", "cpio"])
+            && (fed
+                || simple
+                    .args
+                    .iter()
+                    .any(|arg| absolute(&arg.text, cwd).is_some_and(|path| fetched.contains(&path))))
+            && let Some(folder) = cwd
+        {
+            // What is in it is not known; anything below this folder may be.
+            fetched.push(format!("{folder}/*"));
+        }
         if simple.is(&["cp", "mv", "ln", "install"])
             && let [source, target] =
                 simple.args.iter().filter(|arg| !arg.text.starts_with('-')).collect::<Vec<_>>().as_slice()

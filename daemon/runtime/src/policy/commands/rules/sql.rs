@@ -33,6 +33,31 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
     {
         return report.ask("sql.drop", "deletes all data of a store", shape_exact(simple));
     }
+    // Builders of databases that begin with an empty one.
+    const EMPTYING: [&str; 12] = [
+        "db:drop",
+        "db:reset",
+        "db:drop:all",
+        "db:schema:load",
+        "db:purge",
+        "migrate:fresh",
+        "migrate:reset",
+        "db:wipe",
+        "--force-reset",
+        "--accept-data-loss",
+        "dropDatabase",
+        "schema:drop",
+    ];
+    let resets = simple
+        .args
+        .iter()
+        .any(|arg| EMPTYING.contains(&arg.text.as_str()) || arg.text.contains("dropDatabase("))
+        || (simple.program == "prisma" && simple.has_arg(&["migrate"]) && simple.has_arg(&["reset"]))
+        || (simple.args.iter().any(|arg| arg.text.ends_with("manage.py"))
+            && simple.has_arg(&["flush", "reset_db"]));
+    if resets && !simple.is(&["echo", "printf", "grep", "rg", "git", "cat"]) {
+        return report.ask("sql.drop", "deletes all data of a database", shape_exact(simple));
+    }
     if !simple.is(&CLIENTS) {
         return;
     }

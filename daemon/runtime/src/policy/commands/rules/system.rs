@@ -248,8 +248,10 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
                 && arg.text.ends_with('p')
                 && arg.text.len() < 6
         });
+    // What stands behind `--args` belongs to the program that is debugged.
     let by_number = program == "gdb"
-        && operands.iter().skip(1).any(|word| word.len() > 1 && word.chars().all(|c| c.is_ascii_digit()));
+        && operands.iter().skip(1).any(|word| word.len() > 1 && word.chars().all(|c| c.is_ascii_digit()))
+        && !simple.has_arg(&["--args"]);
     if TRACERS.contains(&program) && (names_daemon || attaches || by_number) {
         report.ask("process.trace", "reaches into a running process", shape_exact(simple));
     }
@@ -257,6 +259,16 @@ pub(super) fn judge(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Repo
         && operands.iter().any(|word| word.starts_with("terminate-") || word.starts_with("kill-"))
     {
         report.block("block.own_daemon", "ends the session in which the agent's own daemon runs");
+    }
+    if matches!(program, "systemctl" | "loginctl" | "journalctl")
+        && simple.args.iter().any(|arg| {
+            arg.text.starts_with("-H")
+                || arg.text.starts_with("-M")
+                || arg.text.starts_with("--host=")
+                || arg.text.starts_with("--machine=")
+        })
+    {
+        report.ask("escape.service_manager", "asks the services of another place", shape_exact(simple));
     }
     if program == "systemctl" {
         units(simple, &operands, report);

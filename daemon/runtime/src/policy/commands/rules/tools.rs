@@ -132,6 +132,7 @@ pub(super) fn judge(simple: &Simple, _facts: &CommandFacts<'_>, report: &mut Rep
                     arg.text.starts_with("--script-shell") || arg.text.starts_with("--node-options")
                 })
         }
+        "gdb" => !is_plain_debugging(simple),
         "complete" | "compgen" => {
             simple.has_arg(&["-C", "-F"]) || simple.args.iter().any(|arg| arg.text.starts_with("-C"))
         }
@@ -196,6 +197,9 @@ fn transforms_by_command(simple: &Simple) -> bool {
 
 /// `gdb -batch -ex run -ex bt`: commands that start the program and show things.
 fn is_plain_debugging(simple: &Simple) -> bool {
+    // What follows belongs to the program.
+    let end = simple.args.iter().position(|arg| arg.text == "--args").unwrap_or(simple.args.len());
+    let own = simple.args.get(..end).unwrap_or_default();
     const SHOWING: [&str; 22] = [
         "run",
         "r",
@@ -220,7 +224,7 @@ fn is_plain_debugging(simple: &Simple) -> bool {
         "set pagination off",
         "starti",
     ];
-    let mut pairs = simple.args.iter().zip(simple.args.iter().skip(1));
+    let mut pairs = own.iter().zip(own.iter().skip(1));
     let plain = pairs.all(|(option, value)| {
         let text = option.text.as_str();
         let first = value.text.split([' ', '/']).next().unwrap_or_default();
@@ -229,7 +233,7 @@ fn is_plain_debugging(simple: &Simple) -> bool {
                 && !value.text.contains(['!', '|', '(', UNKNOWN])
     });
     plain
-        && !simple.args.iter().any(|arg| {
+        && !own.iter().any(|arg| {
             let text = arg.text.trim_start_matches('-');
             arg.text.starts_with('-')
                 && (text.starts_with("ex=")

@@ -304,8 +304,12 @@ impl Cursor {
                 Some('\\') => self.escape(Within::Plain, &mut pieces),
                 Some('\'') => {
                     self.skip(1);
-                    if self.single_quoted().is_err() {
-                        break;
+                    let Ok(text) = self.single_quoted() else { break };
+                    // Single quotes do not keep what they hold from being expanded here.
+                    if text.contains(['$', '`']) {
+                        let mut inner = Self::new(&text, self.depth());
+                        pieces.0.extend(inner.pieces(Within::Heredoc)?);
+                        self.note_heads(inner.into_heads());
                     }
                 }
                 Some('"') => {
