@@ -1,7 +1,9 @@
 //! Assignments, and what arithmetic makes of the values.
 
 use super::expand::Arg;
+use super::places::absolute;
 use super::scope::{MAYBE, Scope, UNKNOWN, Variable};
+use super::simple::Simple;
 use super::syntax::{Assign, Piece, Value};
 use super::walk::Walker;
 
@@ -39,7 +41,9 @@ impl Walker<'_> {
                 }
                 let shown =
                     Arg::known(&values.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "));
-                let open = values.iter().any(|arg| arg.splits);
+                // `[n]=value` stands anywhere.
+                let open = values.iter().any(|arg| arg.splits)
+                    || words.iter().any(|word| word.source.starts_with('['));
                 let texts = values.into_iter().map(|arg| arg.text).collect();
                 (if open { Variable::One(UNKNOWN.to_string()) } else { Variable::Many(texts) }, shown)
             }
@@ -61,5 +65,27 @@ impl Walker<'_> {
         };
         scope.set(&assign.name, value);
         (assign.name.clone(), shown)
+    }
+
+    /// Known texts that a command writes to files, or copies from one to another.
+    pub(super) fn copies(&mut self, simple: &Simple, output: Option<&str>) {
+        let cwd = simple.cwd.as_deref();
+        let files: Vec<String> = simple
+            .args
+            .iter()
+            .filter(|arg| !arg.text.starts_with('-'))
+            .filter_map(|arg| absolute(&arg.text, cwd))
+            .collect();
+        match (simple.program.as_str(), files.as_slice(), output) {
+            ("tee", files, Some(text)) => {
+                self.written.extend(files.iter().map(|file| (file.clone(), text.to_owned())));
+            }
+            ("cp" | "mv" | "ln" | "install", [source, target], _) => {
+                if let Some(text) = self.written.get(source).cloned() {
+                    self.written.insert(target.clone(), text);
+                }
+            }
+            _ => {}
+        }
     }
 }

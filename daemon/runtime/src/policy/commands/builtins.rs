@@ -57,6 +57,19 @@ pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope)
                 let exported: Vec<String> = named.chain(set).collect();
                 scope.exported.extend(exported);
             }
+            // What is quoted or computed is an assignment all the same.
+            for arg in simple.args.iter().filter(|arg| !arg.text.starts_with('-')) {
+                if let Some((name, value)) = arg.text.split_once('=') {
+                    let value = if arg.unsure { UNKNOWN.to_string() } else { value.to_owned() };
+                    scope.set(name.trim_end_matches('+'), Variable::One(value));
+                }
+            }
+            if simple.is(&["declare", "typeset", "local"]) && !options.contains('g') {
+                let names =
+                    simple.args.iter().map(|arg| arg.text.as_str()).filter(|text| !text.starts_with('-'));
+                let names = names.map(|text| text.split_once('=').map_or(text, |(name, _)| name).to_owned());
+                scope.locals.extend(names.chain(simple.assigns.iter().map(|(name, _)| name.clone())));
+            }
             // `-n` names another variable, `-l`, `-u` and `-i` change what is assigned: neither is followed.
             if simple.program != "export" && options.contains(['n', 'l', 'u', 'c', 'i']) {
                 let names =
@@ -70,7 +83,7 @@ pub(super) fn apply(walker: &mut Walker<'_>, simple: &Simple, scope: &mut Scope)
         "unset" => {
             for arg in &simple.args {
                 scope.functions.remove(&arg.text);
-                scope.set(&arg.text, Variable::One(String::new()));
+                scope.set(&arg.text, Variable::One(UNKNOWN.to_string()));
             }
         }
         "set" => {

@@ -141,7 +141,10 @@ impl Walker<'_> {
                 Piece::Parameter { parameter, quoted } => {
                     units.push(match self.parameter(parameter, scope) {
                         Variable::Many(values) if parameter.name == "*" || is_star(parameter) => {
-                            let joined = values.join(" ");
+                            let joined = match scope.separators() {
+                                Some(separators) => values.join(separators.get(..1).unwrap_or_default()),
+                                None => UNKNOWN.to_string(),
+                            };
                             if *quoted { Unit::Fixed(joined) } else { Unit::Value(joined) }
                         }
                         Variable::Many(values) => Unit::Fields(values),
@@ -369,6 +372,9 @@ impl Walker<'_> {
                 };
                 let values = match value {
                     Variable::Many(values) => values,
+                    Variable::One(value) if value.contains([UNKNOWN, MAYBE]) => {
+                        return one(&UNKNOWN.to_string());
+                    }
                     Variable::One(value) => vec![value],
                 };
                 if matches!(index.as_str(), "@" | "*") {

@@ -101,13 +101,19 @@ fn printf(format: &str, args: &[String]) -> String {
                 continue;
             }
             out.push_str(&unescape(&std::mem::take(&mut plain)));
-            while chars
-                .peek()
-                .is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | ' ' | '#' | '.' | '*'))
+            let mut cuts = false;
+            while let Some(c) =
+                chars.next_if(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | ' ' | '#' | '.' | '*'))
             {
-                chars.next();
+                cuts |= matches!(c, '.' | '*');
             }
             match chars.next() {
+                // How much of it is printed is not computed.
+                Some('s' | 'q' | 'b') if cuts => {
+                    used = true;
+                    args.next();
+                    out.push(UNKNOWN);
+                }
                 Some('%') | None => out.push('%'),
                 Some('s' | 'q') => {
                     used = true;

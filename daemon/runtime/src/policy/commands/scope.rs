@@ -32,6 +32,8 @@ pub(super) struct Scope {
     variables: BTreeMap<String, Variable>,
     /// Variables that change what is assigned to them (`declare -l`, `-n`): never known.
     odd: BTreeSet<String>,
+    /// Names that the function which runs has for itself.
+    pub(super) locals: BTreeSet<String>,
     /// What this text hands to the programs that it starts, as `NAME=value`.
     pub(super) exported: BTreeSet<String>,
     pub(super) functions: BTreeMap<String, Rc<Command>>,
@@ -48,6 +50,7 @@ impl Scope {
             variables,
             odd: BTreeSet::new(),
             exported: BTreeSet::new(),
+            locals: BTreeSet::new(),
             functions: BTreeMap::new(),
             aliases: BTreeMap::new(),
             cwd: Some(cwd.to_owned()),
@@ -76,6 +79,19 @@ impl Scope {
             None => Some(" \t\n"),
             Some(Variable::One(text)) if !text.contains([UNKNOWN, MAYBE]) => Some(text),
             Some(_) => None,
+        }
+    }
+
+    /// Leaves a function that began with `before`: its own variables are gone, and what they hid is back.
+    pub(super) fn leave(&mut self, before: &Self) {
+        for name in std::mem::replace(&mut self.locals, before.locals.clone()) {
+            match (before.variables.get(&name), self.variables.get(&name)) {
+                (Some(old), Some(new)) if old == new => {}
+                (None, None) => {}
+                _ => {
+                    self.variables.insert(name, Variable::unknown());
+                }
+            }
         }
     }
 

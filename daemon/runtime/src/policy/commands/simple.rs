@@ -34,6 +34,8 @@ pub(super) struct Simple {
 /// A redirect with its target.
 #[derive(Debug, Clone)]
 pub(super) struct Redirection {
+    /// The number before the sign.
+    pub(super) descriptor: Option<u32>,
     pub(super) operator: Operator,
     pub(super) target: Arg,
 }

@@ -48,7 +48,7 @@ pub(super) struct Walker<'a> {
     texts: usize,
     calls: Vec<String>,
     /// Files that the text writes itself, where it is known what.
-    written: BTreeMap<String, String>,
+    pub(super) written: BTreeMap<String, String>,
 }
 
 /// What a command prints, when that is known: parts may be [`UNKNOWN`].
@@ -194,7 +194,7 @@ impl<'a> Walker<'a> {
                     around.stdin = Stdin::File(Arg::known(&format!("/dev/fd/{}", target.text)));
                 }
                 _ if !is_input => {}
-                Operator::DuplicateRead if target.text != "-" => {
+                Operator::DuplicateRead if !matches!(target.text.as_str(), "-" | "0") => {
                     around.stdin = Stdin::File(Arg::known(&format!("/dev/fd/{}", target.text)));
                 }
                 Operator::Here => around.stdin = Stdin::Text(target.text.clone()),
@@ -206,13 +206,18 @@ impl<'a> Walker<'a> {
                 Operator::Read | Operator::ReadWrite => around.stdin = Stdin::File(target.clone()),
                 _ => {}
             }
-            redirects.push(Redirection { operator: redirect.operator, target });
+            redirects.push(Redirection {
+                descriptor: redirect.descriptor,
+                operator: redirect.operator,
+                target,
+            });
         }
         let written: Vec<(String, bool)> = redirects
             .iter()
             .filter(|redirect| {
                 matches!(redirect.operator, Operator::Write | Operator::Append | Operator::ReadWrite)
             })
+            .filter(|redirect| redirect.descriptor.is_none_or(|descriptor| descriptor == 1))
             .filter(|redirect| !redirect.target.text.starts_with("/dev/std"))
             .filter_map(|redirect| {
                 Some((
@@ -221,6 +226,11 @@ impl<'a> Walker<'a> {
                 ))
             })
             .collect();
+        // `>&2`: what is printed does not come out here.
+        let diverted = command.redirects.iter().any(|redirect| {
+            redirect.operator == Operator::Duplicate
+                && redirect.descriptor.is_none_or(|descriptor| descriptor == 1)
+        });
         let output = match &command.kind {
             Kind::Simple { assigns, words } => self.simple(assigns, words, redirects, scope, &around),
             kind => {
@@ -237,7 +247,7 @@ impl<'a> Walker<'a> {
             }
         };
         if written.is_empty() {
-            return output;
+            return output.filter(|_| !diverted);
         }
         for (path, append) in written {
             match &output {
@@ -443,7 +453,10 @@ impl<'a> Walker<'a> {
         let outer = scope.positional.take();
         scope.positional = (!open).then(|| simple.args.iter().map(|arg| arg.text.clone()).collect());
         self.calls.push(name.to_owned());
+        let before = scope.clone();
+        scope.locals.clear();
         let output = self.command(&body, scope, around);
+        scope.leave(&before);
         self.calls.pop();
         scope.positional = outer;
         Some(output)
@@ -467,6 +480,7 @@ impl<'a> Walker<'a> {
             let around = Surroundings { via: simple.via.clone(), ..Surroundings::default() };
             self.text(&text, &mut scope.clone(), &around);
         }
+        self.copies(&simple, output.as_deref());
         let simple = self.judge(simple);
         builtins::apply(self, &simple, scope);
         let mut printed = None;

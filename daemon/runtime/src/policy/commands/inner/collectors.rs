@@ -20,27 +20,30 @@ fn open_word() -> Arg {
 }
 
 pub(super) fn xargs(simple: &Simple) -> Vec<Inner> {
-    const LONGS: [&str; 9] = [
-        "arg-file",
-        "delimiter",
-        "eof",
-        "replace",
-        "max-lines",
-        "max-args",
-        "max-procs",
-        "max-chars",
-        "process-slot-var",
-    ];
+    const LONGS: [&str; 6] =
+        ["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"];
     let words = options_until_operand(&simple.args, "IEdLnPsa", &LONGS);
     if words.is_empty() {
         return Vec::new();
     }
     let options = Options::read(&simple.args, "IEdLnPsa", &LONGS);
     let replaced = options
-        .value(&["I", "replace"])
-        .map(|arg| arg.text.clone())
-        .or_else(|| options.has("i", "").then(|| "{}".to_owned()));
-    let input = if options.has("a", "arg-file") { None } else { input_words(simple) };
+        .values
+        .iter()
+        .find(|(name, _)| name == "I" || (name.len() > 2 && "replace".starts_with(name.as_str())))
+        .map(|(_, mark)| mark.text.clone())
+        .or_else(|| options.has("i", "replace").then(|| "{}".to_owned()));
+    let given = (!options.has("a", "arg-file")).then_some(&simple.stdin);
+    // Another delimiter leaves blanks within words.
+    let input = match (given, options.has("0d", "null") || options.has_long("delimiter")) {
+        (Some(_), false) => input_words(simple),
+        (Some(Stdin::Text(text)), true) if !text.contains(UNKNOWN) => {
+            let newline = options.value(&["d", "delimiter"]).is_some_and(|arg| arg.text == "\\n");
+            let whole = || vec![Arg::known(text.trim_end_matches('\n'))];
+            Some(if newline { text.lines().map(Arg::known).collect() } else { whole() })
+        }
+        _ => None,
+    };
     let mut words = words;
     match replaced.filter(|mark| !mark.is_empty()) {
         Some(mark) => {

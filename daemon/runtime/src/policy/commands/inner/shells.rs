@@ -139,12 +139,19 @@ pub(super) fn with_c(simple: &Simple) -> Vec<Inner> {
     let mut args = simple.args.iter();
     while let Some(arg) = args.next() {
         let text_of = |inline: &str| text(inline, false);
-        if let Some(inline) = arg.text.strip_prefix("--command=") {
+        let (name, value) =
+            arg.text.split_once('=').map_or((arg.text.as_str(), None), |(name, value)| (name, Some(value)));
+        let is_long = name.len() > 3 && "--command".starts_with(name);
+        let bundle = arg.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+        let short = bundle
+            .and_then(|bundle| bundle.split_once('c'))
+            .filter(|(before, _)| before.len() < 4 && before.chars().all(|c| c.is_ascii_alphabetic()));
+        if let Some(inline) =
+            value.filter(|_| is_long).or(short.map(|(_, inline)| inline)).filter(|inline| !inline.is_empty())
+        {
             return vec![text_of(inline)];
         }
-        let is_c = arg.text == "--command"
-            || (arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.ends_with('c'));
-        if is_c {
+        if is_long || short.is_some() {
             return args.next().map(|code| vec![text_of(&code.text)]).unwrap_or_default();
         }
     }

@@ -58,7 +58,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("taskset", "", &[], 1),
     wrapper("numactl", "Ncmpi", &[], 0),
     wrapper("prlimit", "p", &["pid"], 0),
-    wrapper("setarch", "", &[], 1),
+    wrapper("setarch", "", &[], 0),
     wrapper("linux32", "", &[], 0),
     wrapper("linux64", "", &[], 0),
     wrapper("stdbuf", "ioe", &["input", "output", "error"], 0),
@@ -368,6 +368,12 @@ pub(super) fn wrapped(simple: &Simple) -> Vec<Inner> {
     } else {
         &["wd", "working-directory", "chdir"]
     });
+    if wrapper.name == "setarch" && words.len() > 1 {
+        // The name of the machine may be left out.
+        let mut both = command(words.get(1..).unwrap_or_default().to_vec());
+        both.extend(command(words));
+        return both;
+    }
     if wrapper.name == "uv" && words.is_empty() && args.iter().any(|word| word.text == "-") {
         words.extend([Arg::known("python3"), Arg::known("-")]);
     }
@@ -462,7 +468,15 @@ pub(super) fn env(simple: &Simple) -> Vec<Inner> {
 fn split_escapes(line: &str) -> String {
     let mut out = String::new();
     let mut chars = line.chars();
+    let mut quote = None;
     while let Some(c) = chars.next() {
+        match (quote, c) {
+            // A comment ends the text, but not the command.
+            (None, '#') if out.is_empty() || out.ends_with(' ') => break,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            _ => {}
+        }
         if c != '\\' {
             out.push(c);
             continue;
