@@ -6,7 +6,7 @@ use hermes_config::Home;
 use hermes_engine::Engine;
 use hermes_runtime::Tasks;
 use hermes_runtime::kin::{
-    Family, FamilyInput, Kinship, LinuxProc, ProcessId, Reason, StrayRecord, started_inside,
+    Family, FamilyInput, Kinship, LinuxProc, ProcessId, Reason, StrayRecord, brand, started_inside,
 };
 use hermes_server::Clients;
 use tokio::time::MissedTickBehavior;
@@ -29,6 +29,7 @@ pub(crate) fn refuses_to_serve(home: &Home) -> Option<String> {
     let Kinship { reason, sessions } = started_inside(&LinuxProc, pid, &record(home).living(&LinuxProc))?;
     Some(match (reason, sessions.last()) {
         (Reason::Marked, Some(session)) => format!("a tool of session {session} started it"),
+        (Reason::Unknown(why), _) => format!("it cannot be told who started it: {why}"),
         _ => "a process that tools left running started it".to_owned(),
     })
 }
@@ -40,6 +41,9 @@ pub(crate) fn family(
     on_demand: bool,
     roots: impl Fn() -> Vec<ProcessId> + Send + Sync + 'static,
 ) -> Family {
+    if let Err(error) = brand() {
+        tracing::warn!(%error, "tools are known by their ancestors and marks only");
+    }
     Family::new(FamilyInput {
         record: record(home),
         roots: std::sync::Arc::new(roots),

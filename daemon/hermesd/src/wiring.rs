@@ -87,7 +87,7 @@ impl Parts {
             home,
             db: &db,
             file: &loaded.settings,
-            lost: input.database_lost,
+            lost: input.database_lost || opened.knew_policy,
             notices: notices.clone(),
         })
         .await

@@ -54,6 +54,8 @@ pub struct OpenReport {
     pub warnings: Vec<String>,
     /// The last process to write did not close the database: [`crate::Db::check`] is worth running.
     pub unclean_end: bool,
+    /// The database, as it was found, had the table of accepted policy settings: a daemon has accepted some before.
+    pub knew_policy: bool,
 }
 
 /// The parts of an open database.
@@ -92,6 +94,7 @@ pub(crate) fn open(path: &Path, clock: &dyn Clock, options: &OpenOptions) -> Res
         report.backup = Some(backup::before_adoption(&conn, path, version, clock.now())?);
     }
     report.warnings.extend(patiently(path, options, || connect::prepare_writer(&conn, options.synchronous))?);
+    report.knew_policy = matches!(found, Found::Ours(version) if version >= schema::FIRST_WITH_POLICY);
     match found {
         Found::Original(version) => {
             let backup = report.backup.as_deref().unwrap_or(path);

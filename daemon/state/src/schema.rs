@@ -23,6 +23,8 @@ pub(crate) const MIGRATIONS: [Migration; 9] = [
 
 /// The version that this build writes.
 pub(crate) const LATEST: i64 = 1008;
+/// The first version whose daemons note which settings of policy were accepted.
+pub(crate) const FIRST_WITH_POLICY: i64 = 1008;
 
 /// The last version of the original that is adopted.
 pub(crate) const LAST_ORIGINAL: i64 = 30;

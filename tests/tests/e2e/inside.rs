@@ -267,6 +267,54 @@ fn what_waits_for_the_next_daemon_is_confined_there_too() {
 }
 
 #[test]
+fn what_ends_the_daemon_at_once_and_drops_every_mark_is_confined_too() {
+    let inside = Inside::new();
+    inside.home.cli(["daemon", "start"]).success();
+    let old = inside.home.daemon_pid().unwrap();
+    let script = format!(
+        "kill -9 {old}\nwhile kill -0 {old} 2>/dev/null; do sleep 0.05; done\n\
+         until [ -e next ]; do sleep 0.05; done\n\
+         {{ hermes-cli config set approvals.mode off; echo code $?; }} > kill.new 2>&1; mv kill.new kill.out\n"
+    );
+    inside.home.write_file("kill.sh", script);
+    let command = with_path(&format!(
+        "env -i PATH=\"$PATH\" HERMES_HOME={} setsid --fork sh kill.sh < /dev/null > /dev/null 2>&1; sleep 30",
+        inside.home.dir().display()
+    ));
+    let mut outer = inside.home.spawn_cli(["-z", &format!("{RUN}{command}"), "--yolo"]);
+    wait_until("a daemon that was killed", || inside.home.daemon_pid() != Some(old) || !is_alive(old));
+    let _ = outer.kill();
+    let _ = outer.wait();
+    inside.home.cli(["daemon", "start"]).success();
+    inside.home.write_file("next", "");
+    let out = inside.home.work().join("kill.out");
+    wait_until("the script to have tried", || out.exists());
+    let said = read(&out);
+    assert!(said.contains("may not change the settings") && !said.contains("code 0"), "{said}");
+    assert!(!inside.config().contains("approvals"), "{}", inside.config());
+}
+
+#[test]
+fn what_was_accepted_cannot_be_forgotten_in_favour_of_the_file() {
+    let inside = Inside::new();
+    inside.home.cli(["daemon", "start"]).success();
+    inside.home.cli(["daemon", "stop"]).success();
+    rusqlite::Connection::open(inside.home.database())
+        .unwrap()
+        .execute("DELETE FROM policy_accepted", [])
+        .unwrap();
+    let config = inside.config();
+    inside.home.write_config(&format!("{config}approvals:\n  mode: off\n"));
+    let denied = inside.home.cli(["-q", "run: rm -rf precious"]);
+    assert!(inside.is_unharmed() && denied.stderr.contains("approvals accept"), "{denied:?}");
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = read(Path::new(&format!("/proc/{pid}/stat")));
+    !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
 fn the_daemons_own_environment_holds_what_it_starts_by_and_nothing_else() {
     let inside = Inside::new();
     let mut start = inside.home.command("hermes-cli");

@@ -74,7 +74,7 @@ impl PolicyKeys {
             stored
         } else if lost {
             tracing::warn!(
-                "the database is gone, and with it what was accepted; wider settings of policy wait for `hermes-cli approvals accept`"
+                "what was accepted is gone from this home; wider settings of policy wait for `hermes-cli approvals accept`"
             );
             decide::accept_defaults(file)
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::brand;
 use super::source::{ProcSource, ProcessId, Stat};
 use crate::child_env::TOOL_MARK;
 
@@ -52,6 +53,8 @@ pub enum Reason {
     Stray,
     /// Its start environment, or an ancestor's, carries the mark.
     Marked,
+    /// It, or an ancestor, has inherited the limit that a daemon gave itself.
+    Branded,
     /// It runs in the daemon's own service unit.
     SameUnit,
     /// Nothing certain can be said: why.
@@ -86,6 +89,8 @@ pub(super) fn stand(source: &dyn ProcSource, pid: i32, facts: &Facts<'_>) -> Sta
         Reason::Stray
     } else if !sessions.is_empty() {
         Reason::Marked
+    } else if is_branded(source, &chain) {
+        Reason::Branded
     } else if in_unit().is_some() {
         Reason::SameUnit
     } else {
@@ -107,15 +112,26 @@ pub fn judge(
 }
 
 /// Whether the process `pid`, a daemon that is about to start, was started by the agent's own tools: by its mark or
-/// an ancestor's, or by an ancestor that is one of `strays`. `None` when it was not.
+/// brand or an ancestor's, or by an ancestor that is one of `strays`. `None` when it was not. Ancestors that cannot be followed
+/// count as the agent's, as with a peer: a chain can be made too long on purpose.
 pub fn started_inside(source: &dyn ProcSource, pid: i32, strays: &BTreeSet<ProcessId>) -> Option<Kinship> {
-    let chain = walk(source, pid, 0).ok()?;
+    let chain = match walk(source, pid, 0) {
+        Ok(chain) => chain,
+        Err(why) => return Some(Kinship { reason: Reason::Unknown(why), sessions: Vec::new() }),
+    };
     let sessions = marks(source, &chain);
     if !sessions.is_empty() {
         return Some(Kinship { reason: Reason::Marked, sessions });
     }
     let stray = chain.iter().any(|link| strays.contains(&link.process));
-    stray.then_some(Kinship { reason: Reason::Stray, sessions })
+    let reason =
+        if stray { Some(Reason::Stray) } else { is_branded(source, &chain).then_some(Reason::Branded) };
+    reason.map(|reason| Kinship { reason, sessions })
+}
+
+/// Whether one of a chain has the brand of a daemon, as far as limits are shown.
+fn is_branded(source: &dyn ProcSource, chain: &[Stat]) -> bool {
+    chain.iter().any(|link| source.limits(link.process.pid).is_ok_and(|limits| brand::is_branded(&limits)))
 }
 
 /// The process and its ancestors, nearest first, up to `top`, the first process of the system, or one that is not

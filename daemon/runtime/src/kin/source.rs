@@ -37,6 +37,9 @@ pub trait ProcSource {
     /// The control groups of the process, as `/proc/PID/cgroup` lists them.
     fn cgroup(&self, pid: i32) -> io::Result<String>;
 
+    /// The resource limits of the process, as `/proc/PID/limits` lists them.
+    fn limits(&self, pid: i32) -> io::Result<String>;
+
     /// Whether the process exists, but belongs to another user and is not shown to us (`hidepid`).
     fn is_hidden(&self, pid: i32) -> bool;
 
@@ -67,6 +70,10 @@ impl ProcSource for LinuxProc {
 
     fn cgroup(&self, pid: i32) -> io::Result<String> {
         fs::read_to_string(Self::path(pid, "cgroup"))
+    }
+
+    fn limits(&self, pid: i32) -> io::Result<String> {
+        fs::read_to_string(Self::path(pid, "limits"))
     }
 
     fn is_hidden(&self, pid: i32) -> bool {

@@ -20,6 +20,7 @@ struct Row {
     environ: Option<String>,
     cgroup: String,
     hidden: bool,
+    branded: bool,
 }
 
 impl Invented {
@@ -39,6 +40,7 @@ impl Invented {
             environ: environ.map(str::to_owned),
             cgroup: "0::/user.slice/session-3.scope\n".to_owned(),
             hidden: false,
+            branded: false,
         };
         self.0.insert(pid, row);
         self
@@ -76,6 +78,12 @@ impl ProcSource for Invented {
 
     fn cgroup(&self, pid: i32) -> io::Result<String> {
         Ok(self.0.get(&pid).ok_or(io::ErrorKind::NotFound)?.cgroup.clone())
+    }
+
+    fn limits(&self, pid: i32) -> io::Result<String> {
+        let branded = self.0.get(&pid).ok_or(io::ErrorKind::NotFound)?.branded;
+        let limit = if branded { "1212502605" } else { "unlimited" };
+        Ok(format!("Max file locks            {limit}           {limit}           locks\n"))
     }
 
     fn is_hidden(&self, pid: i32) -> bool {
@@ -195,4 +203,19 @@ fn a_daemon_that_a_tool_starts_knows_it() {
     assert_eq!(started_inside(&machine, 501, &strays).map(|kinship| kinship.reason), Some(Reason::Stray));
     assert_eq!(started_inside(&machine, 501, &none), None);
     assert_eq!(started_inside(&machine, DAEMON, &none), None);
+    let endless = (1_000..1_600).fold(machine, |machine, pid| machine.with(pid, pid - 1, Some("A=1")));
+    let endless = endless.with(999, 200, Some("A=1"));
+    let told = started_inside(&endless, 1_599, &none).map(|kinship| kinship.reason);
+    assert!(matches!(told, Some(Reason::Unknown(why)) if why.contains("ancestors")), "a chain hides nobody");
+}
+
+#[test]
+fn a_process_that_has_lost_all_but_the_inherited_limit_is_kin() {
+    let machine = Invented::machine().with(700, 1, Some("A=1")).with(701, 700, Some("A=1"));
+    assert_eq!(machine.standing(701), Standing::Outside);
+    let machine = machine.change(700, |row| row.branded = true);
+    let kin = |reason| Standing::Kin(Kinship { reason, sessions: Vec::new() });
+    assert_eq!(machine.standing(701), kin(Reason::Branded));
+    let told = started_inside(&machine, 701, &BTreeSet::new()).map(|kinship| kinship.reason);
+    assert_eq!(told, Some(Reason::Branded));
 }
