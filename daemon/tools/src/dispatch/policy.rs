@@ -80,7 +80,11 @@ async fn ask(
     };
     let answer = tokio::select! {
         biased;
-        () = cx.cancel.cancelled() => return super::run::not_stopped_yet(stop),
+        () = cx.cancel.cancelled() => {
+            super::run::not_stopped_yet(stop)?;
+            // Whatever else ended the question: it was not answered.
+            return Err(blocked(tool, "the question whether it may run was withdrawn, so it did not run"));
+        }
         answer = cx.while_asking(cx.services.ask.approve(request, &cx.cancel)) => answer,
     };
     let refusal = match answer {

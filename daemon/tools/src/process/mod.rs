@@ -114,6 +114,13 @@ impl Tool for Process {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).get(&process.id).cloned();
         let data = format!("{}{}{newline}", pending.unwrap_or_default(), text(arguments, "data"));
         let command = inside::command(&process.command, &data);
+        if command.is_some() && unended(&data).len() > PENDING_BYTES {
+            // Its beginning would be forgotten, and the rest judged without it.
+            return Err(format!(
+                "a line of more than {PENDING_BYTES} bytes is not written to a shell or an interpreter; write shorter \
+                 lines, or a script file"
+            ));
+        }
         Ok(command.map(|command| OwnedEffect::Command { command, cwd: process.cwd }).into_iter().collect())
     }
 
@@ -259,10 +266,10 @@ impl Process {
     fn note_written(&self, id: &str, data: &str) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pending.remove(id).unwrap_or_default();
-        let rest = match data.rsplit_once('\n') {
-            Some((_, rest)) => rest.to_owned(),
-            None => before + data,
-        };
+        let known = self.processes.list(None);
+        pending.retain(|id, _| known.iter().any(|process| process.id == *id));
+        let written = before + data;
+        let rest = unended(&written).to_owned();
         if !rest.is_empty() && rest.len() <= PENDING_BYTES {
             pending.insert(id.to_owned(), rest);
         }
@@ -271,6 +278,16 @@ impl Process {
     fn output(&self, cx: &ToolCx, id: &str, chars: usize) -> Result<String, ProcessError> {
         Ok(masked(cx, self.processes.output(cx.workspace.shell(), id, chars)?.text))
     }
+}
+
+/// The beginning of a line that has not ended yet; a backslash before the newline makes the next line a part of it.
+fn unended(data: &str) -> &str {
+    let ends = |at: &usize| {
+        let line = data.get(..*at).unwrap_or_default();
+        (line.len() - line.trim_end_matches('\\').len()).is_multiple_of(2)
+    };
+    let end = data.match_indices('\n').map(|(at, _)| at).filter(ends).next_back();
+    end.and_then(|at| data.get(at + 1..)).unwrap_or(data)
 }
 
 /// The longest wait, in seconds.

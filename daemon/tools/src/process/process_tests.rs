@@ -235,6 +235,32 @@ async fn after_a_restart_it_is_listed_polled_and_killed() {
     assert!(!alive(worker));
 }
 
+#[test]
+fn what_a_backslash_continues_is_one_line() {
+    for (data, rest) in
+        [("a\nb", "b"), ("a\n", ""), ("rm \\\n", "rm \\\n"), ("a\nrm \\\n-r", "rm \\\n-r"), ("a\\\\\n", "")]
+    {
+        assert_eq!(unended(data), rest, "{data:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_is_judged_whole_or_not_written() {
+    let home = tempfile::tempdir().unwrap();
+    let live = Live::new(home.path());
+    let id = live.start(json!({ "command": "bash" })).await;
+    let long = format!("rm{}", " ".repeat(PENDING_BYTES));
+    let write = json!({ "action": "write", "session_id": id, "data": long });
+    let refused = live.json("process", write).await.to_string();
+    assert!(refused.contains("is not written to a shell"), "{refused}");
+    let sent = live
+        .json("process", json!({ "action": "submit", "session_id": id, "data": "echo $((6 * 7))" }))
+        .await;
+    assert_eq!(sent["status"], "ok", "{sent}");
+    live.prints(&id, "42").await;
+    live.process("kill", &id).await;
+}
+
 #[tokio::test]
 async fn every_action_answers_in_its_shape() {
     let home = tempfile::tempdir().unwrap();

@@ -86,6 +86,10 @@ pub(super) async fn check(cx: &ToolCx, path: &Path, text: &str, until: Instant) 
     let Some(program) = find(linter.program, &environment) else {
         return Findings::Skipped(format!("{} is not installed", linter.program));
     };
+    // What stands there can be written without a question, and would be run without one.
+    if std::fs::canonicalize(&program).is_ok_and(|real| real.starts_with(cx.workspace.root())) {
+        return Findings::Skipped(format!("{} stands in the working directory", linter.program));
+    }
     let findings = run(cx, linter, (&program, &environment), text, until).await;
     // Older versions take a module for one only by its name.
     match findings {

@@ -97,6 +97,21 @@ async fn a_program_that_is_not_there_or_cannot_run_is_skipped() {
 }
 
 #[tokio::test]
+async fn a_program_that_the_agent_could_have_written_is_not_run() {
+    let mut bench = Bench::new();
+    let program = bench.write("bin/gofmt", "#!/bin/sh\ntouch \"$0.ran\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = program.parent().unwrap().display().to_string();
+    bench.reopen(ClientEnv::filter([("PATH".to_owned(), path)]));
+    bench.write("a.go", "package a\n");
+    assert_eq!(
+        lint_of(&bench, "a.go", "package a", "package b").await,
+        json!({ "status": "skipped", "reason": "gofmt stands in the working directory" }),
+    );
+    assert!(!bench.root.join("bin/gofmt.ran").exists());
+}
+
+#[tokio::test]
 async fn a_check_that_is_cut_off_leaves_no_process() {
     let bench = bench_with(&[("gofmt", "sleep 300 & echo $! > \"$0.pid\"; wait")]);
     bench.write("a.go", "package a\n");
