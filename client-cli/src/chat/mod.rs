@@ -1,5 +1,6 @@
 //! Chatting: one prompt and its answer, or a person at a terminal.
 
+mod guests;
 mod lines;
 mod one_shot;
 mod question;

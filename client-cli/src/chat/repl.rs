@@ -7,6 +7,7 @@ use hermes_client::{CallErrorKind, NewTurn, SessionWatch, TurnRun, TurnStep, Wat
 use hermes_proto::v1;
 use tokio::time::timeout;
 
+use super::guests::Guests;
 use super::lines::{Lines, Typed};
 use super::questions::Questions;
 use super::session::{self, Opened};
@@ -33,6 +34,7 @@ struct Person {
     signals: Signals,
     lines: Lines,
     questions: Questions,
+    guests: Guests,
 }
 
 /// How a turn was left.
@@ -51,7 +53,12 @@ pub(super) async fn run(chat: &Chat<'_>, output: &mut Output) -> Outcome<Exit> {
         Signals::take().map_err(|error| Failure::general(format!("cannot take signals: {error}")))?;
     let Opened { mut watch, mut intro, pending } = session::open(chat, output).await?;
     banner(chat, output, &intro.model, &intro.provider)?;
-    let mut person = Person { signals, lines: Lines::default(), questions: Questions::new(chat.manner()) };
+    let mut person = Person {
+        signals,
+        lines: Lines::default(),
+        questions: Questions::new(chat.manner()),
+        guests: Guests::default(),
+    };
     person.questions.pending(&pending, &mut person.lines, output)?;
     let exit = loop {
         let text = match next_line(&mut person, &mut watch, output).await? {
@@ -107,11 +114,11 @@ fn banner(chat: &Chat<'_>, output: &mut Output, model: &str, provider: &str) -> 
 /// background process began, may need this person too. Ctrl+C begins the line anew: the terminal has thrown away
 /// what stood in it.
 async fn next_line(person: &mut Person, watch: &mut SessionWatch, output: &mut Output) -> Outcome<Line> {
-    let Person { signals, lines, questions } = person;
+    let Person { signals, lines, questions, guests } = person;
     let mut connected = true;
     let mut invited = false;
     loop {
-        if !invited && !questions.are_open() {
+        if !invited && !questions.are_open() && !guests.is_shown() {
             output.text("❯ ")?;
             invited = true;
         }
@@ -128,15 +135,23 @@ async fn next_line(person: &mut Person, watch: &mut SessionWatch, output: &mut O
             }
             event = watch.next_here(), if connected => match event {
                 Some(event) => {
-                    if questions.opens(&event) && !asked {
-                        // The line that is being typed goes on after the question.
+                    let interrupts = (questions.opens(&event) && !asked) || guests.begins(&event, None);
+                    if interrupts && invited {
+                        // The line that is being typed goes on after it.
                         output.line("")?;
                         invited = false;
                     }
+                    if questions.opens(&event) {
+                        guests.end_line(output)?;
+                    }
+                    guests.event(output, &event, None)?;
                     questions.event(&event, lines, output)?;
                 }
                 // The next input connects again.
-                None => connected = false,
+                None => {
+                    connected = false;
+                    guests.leave();
+                }
             },
             typed = lines.read(asked) => if asked {
                 questions.typed(typed, watch, lines, output).await?;
@@ -157,7 +172,7 @@ async fn turn(
     person: &mut Person,
     output: &mut Output,
 ) -> Outcome<Turn> {
-    let Person { signals, lines, questions } = person;
+    let Person { signals, lines, questions, guests } = person;
     let options = v1::TurnOptions {
         max_turns: chat.choices.max_turns,
         yolo: chat.choices.yolo,
@@ -195,6 +210,9 @@ async fn turn(
             step = turn.next() => {
                 let step = step?;
                 questions.make_room(&step, output)?;
+                if let TurnStep::Event(event) = &step {
+                    guests.event(output, event, Some(turn.turn_id()))?;
+                }
                 view.step(output, turn.turn_id(), &step)?;
                 if questions.will_show(&step) {
                     view.end_line(output)?;

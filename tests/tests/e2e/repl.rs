@@ -204,6 +204,32 @@ fn a_question_that_times_out_disappears_with_a_word() {
 }
 
 #[test]
+fn a_turn_that_a_background_process_calls_for_is_shown() {
+    let server = ModelServer::start(|request| {
+        if request.last_user().contains("process_notice") {
+            return Reply::text("the job has come to its end");
+        }
+        match request.results_since_user() {
+            0 => Reply::call(
+                "terminal",
+                &json!({ "command": "until [ -e go ]; do sleep 0.05; done; echo over", "background": true, "notify_on_complete": true }),
+            ),
+            _ => Reply::text("it runs"),
+        }
+    });
+    let home = TestHome::with_config(&server.config());
+    let mut terminal = Terminal::start(&home, &[], 80);
+    terminal.wait_for("❯");
+    terminal.enter("begin");
+    terminal.wait_for("it runs");
+    terminal.wait_for("❯");
+    home.write_file("go", "");
+    terminal.wait_for("not begun here");
+    terminal.wait_for("the job has come to its end");
+    terminal.wait_for("❯");
+}
+
+#[test]
 fn undo_asks_at_a_terminal_and_enter_is_no() {
     let server = ModelServer::start(|request| match request.results_since_user() {
         0 => Reply::call("write_file", &json!({ "path": "a.txt", "content": "x" })),
