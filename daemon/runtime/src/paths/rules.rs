@@ -109,6 +109,19 @@ const HOME_HUB: [(&str, Reach); 1] = [("skills/.hub", Tree)];
 const SECRET_NAMES: [&str; 7] =
     [".env", ".env.local", ".env.development", ".env.production", ".env.test", ".env.staging", ".envrc"];
 
+/// Below the user's home, deeper than its dot files: what shells, the desktop and other programs run by themselves.
+const RUN_LATER: [(&str, Reach); 9] = [
+    (".cargo/bin", Tree),
+    (".cargo/config.toml", File),
+    (".config/autostart", Tree),
+    (".config/environment.d", Tree),
+    (".config/fish", Tree),
+    (".config/git", Tree),
+    (".config/systemd", Tree),
+    (".local/bin", Tree),
+    ("Library/LaunchAgents", Tree),
+];
+
 /// Folders of the operating system, and the sockets that give the machine away.
 const SYSTEM: [&str; 12] = [
     "/etc",
@@ -254,7 +267,11 @@ impl Rules {
         if SECRET_NAMES.iter().any(|secret| is_named(target, name, secret)) && target.exists() {
             return Some("holds secrets that would be lost");
         }
-        let of_the_user = self.users.iter().filter_map(|user| below(target, user)).any(|rest| {
+        let mut in_home = self.users.iter().filter_map(|user| below(target, user));
+        if in_home.clone().any(|rest| covered(target, &rest, &RUN_LATER)) {
+            return Some("is run or loaded by programs of the user");
+        }
+        let of_the_user = in_home.any(|rest| {
             rest.parent().is_some_and(|parent| parent.as_os_str().is_empty())
                 && rest.as_os_str().as_encoded_bytes().starts_with(b".")
         });

@@ -444,6 +444,18 @@ mod tests {
             PolicyCx { principal: &Principal::Owner, yolo: false, workspace: &workspace, session: &session };
         let bashrc = place.user.join(".bashrc");
         assert!(matches!(place.policy.judge(&Effect::Write { path: &bashrc }, &cx), Verdict::Ask(_)));
+        for later in [
+            ".config/autostart/x.desktop",
+            ".config/fish/config.fish",
+            ".local/bin/git",
+            ".cargo/bin/rustfmt",
+        ] {
+            let path = place.user.join(later);
+            assert!(
+                matches!(place.policy.judge(&Effect::Write { path: &path }, &cx), Verdict::Ask(_)),
+                "{later}"
+            );
+        }
         let notes = place.user.join("notes.txt");
         assert!(matches!(place.policy.judge(&Effect::Write { path: &notes }, &cx), Verdict::Allow));
     }
