@@ -133,8 +133,8 @@ async fn next_line(person: &mut Person, watch: &mut SessionWatch, output: &mut O
                 output.line("")?;
                 invited = false;
             }
-            event = watch.next_here(), if connected => match event {
-                Some(event) => {
+            event = watch.next_here(), if connected => {
+                if let Some(event) = event {
                     let interrupts = (questions.opens(&event) && !asked) || guests.begins(&event, None);
                     if interrupts && invited {
                         // The line that is being typed goes on after it.
@@ -146,13 +146,12 @@ async fn next_line(person: &mut Person, watch: &mut SessionWatch, output: &mut O
                     }
                     guests.event(output, &event, None)?;
                     questions.event(&event, lines, output)?;
-                }
-                // The next input connects again.
-                None => {
+                } else {
+                    // The next input connects again.
                     connected = false;
                     guests.leave();
                 }
-            },
+            }
             typed = lines.read(asked) => if asked {
                 questions.typed(typed, watch, lines, output).await?;
             } else {

@@ -46,6 +46,7 @@ pub(super) async fn run(desk: &Desk<'_>, flags: &UndoFlags, output: &mut Output)
         return Ok(Exit::Failure);
     }
     // The snapshot that was shown, whatever has become the newest meanwhile.
+    let shown = snapshot.id.clone();
     let request = v1::RestoreSnapshotRequest { id: Some(snapshot.id), dry_run: false, ..request };
     let done = client.restore_snapshot(request).await?;
     // What was shown as kept is not told twice; what changed its fate between is.
@@ -58,7 +59,11 @@ pub(super) async fn run(desk: &Desk<'_>, flags: &UndoFlags, output: &mut Output)
             if desk.home.is_named() { format!(" -p {}", desk.home.profile()) } else { String::new() };
         let session =
             if flags.session == "latest" { String::new() } else { format!(" --session {}", flags.session) };
-        output.dim_line(&format!("take it back: {}{profile} undo{session} {id}", desk.around.program()))?;
+        let undo = format!("{}{profile} undo{session}", desk.around.program());
+        output.dim_line(&format!("take it back: {undo} {id}"))?;
+        if !done.kept.is_empty() {
+            output.dim_line(&format!("what was kept too: {undo} {shown} --all"))?;
+        }
     }
     let failed = done.kept.iter().any(|kept| !plan.kept.contains(kept));
     Ok(if failed { Exit::Failure } else { Exit::Success })

@@ -7,6 +7,8 @@ mod change;
 mod place;
 mod render;
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::diagnostic::DiagnosticKind;
@@ -52,10 +54,16 @@ fn edit_with(schema: &Schema, text: &str, key: &str, value: Option<&Value>) -> R
     };
     let before = parse(body)?;
     let steps = steps(&before, key)?;
-    let wanted = wanted(&before, &steps, key, value)?;
+    let mut wanted = wanted(&before, &steps, key, value)?;
+    let mut fitted = None;
     if let Some(value) = value {
-        check(schema, &wanted, key, value)?;
+        // `no` for a switch is written as the switch takes it.
+        fitted = check(schema, &wanted, key, value, &steps)?;
+        if let Some(value) = &fitted {
+            put(&mut wanted, &steps, Node::from_value(value, &from_file()));
+        }
     }
+    let value = fitted.as_ref().or(value);
     let changed =
         change::apply(body, &steps, value).ok_or_else(|| EditError::Unsafe { key: key.to_owned() })?;
     let after = parse(&changed).map_err(|_| EditError::Unsafe { key: key.to_owned() })?;
@@ -65,8 +73,13 @@ fn edit_with(schema: &Schema, text: &str, key: &str, value: Option<&Value>) -> R
     Ok(format!("{mark}{changed}"))
 }
 
+/// What is edited is a file: text is not read as the lists that a flag would be.
+fn from_file() -> Source {
+    Source::File(Path::new("config.yaml").into(), 0)
+}
+
 fn parse(text: &str) -> Result<Node, EditError> {
-    yaml::parse(text, &Source::Flag).map_err(|fault| EditError::Broken {
+    yaml::parse(text, &from_file()).map_err(|fault| EditError::Broken {
         line: fault.line,
         column: fault.column,
         reason: fault.reason,
@@ -130,7 +143,7 @@ fn steps(root: &Node, key: &str) -> Result<Vec<Step>, EditError> {
 fn wanted(before: &Node, steps: &[Step], key: &str, value: Option<&Value>) -> Result<Node, EditError> {
     let mut tree = before.clone();
     match value {
-        Some(value) => put(&mut tree, steps, Node::from_value(value, &Source::Flag)),
+        Some(value) => put(&mut tree, steps, Node::from_value(value, &from_file())),
         None if steps.iter().any(|step| matches!(step, Step::Index(_))) => {
             return Err(EditError::NoPlace {
                 key: key.to_owned(),
@@ -175,20 +188,28 @@ fn put(tree: &mut Node, steps: &[Step], node: Node) {
         }
         Step::Key(name) => {
             if tree.is_null() {
-                *tree = Node::map(Source::Flag);
+                *tree = Node::map(from_file());
             }
             if let Some(entries) = tree.as_map_mut() {
-                let child = entries.entry(name.clone()).or_insert_with(|| Node::map(Source::Flag));
+                let child = entries.entry(name.clone()).or_insert_with(|| Node::map(from_file()));
                 put(child, rest, node);
             }
         }
     }
 }
 
-/// Refuses what the schema does not know, with what it does know.
-fn check(schema: &Schema, wanted: &Node, key: &str, value: &Value) -> Result<(), EditError> {
+/// Refuses what the schema does not know, with what it does know. Gives a single value as the schema takes it, where
+/// that is another than was given.
+fn check(
+    schema: &Schema,
+    wanted: &Node,
+    key: &str,
+    value: &Value,
+    steps: &[Step],
+) -> Result<Option<Value>, EditError> {
     let mut report = Vec::new();
-    schema.check(&mut wanted.clone(), &mut report);
+    let mut checked = wanted.clone();
+    schema.check(&mut checked, &mut report);
     let below = |found: &str| {
         found.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
             // An unknown section is reported at its own name.
@@ -198,7 +219,9 @@ fn check(schema: &Schema, wanted: &Node, key: &str, value: &Value) -> Result<(),
         finding.key.as_deref().is_some_and(below)
             && (finding.kind.is_invalid_value() || finding.kind == DiagnosticKind::UnknownKey)
     });
-    let Some(finding) = fault else { return Ok(()) };
+    let Some(finding) = fault else {
+        return Ok(single(&checked, steps).filter(|fitted| *fitted != value).cloned());
+    };
     let named = finding.key.as_deref().unwrap_or(key);
     let what = match finding.kind {
         DiagnosticKind::UnknownKey => format!("`{named}` is no key that is known"),
@@ -212,6 +235,18 @@ fn check(schema: &Schema, wanted: &Node, key: &str, value: &Value) -> Result<(),
         None => String::new(),
     };
     Err(EditError::NotAccepted(format!("{what}{accepted}{meant}")))
+}
+
+/// The single value that stands at a place.
+fn single<'a>(node: &'a Node, steps: &[Step]) -> Option<&'a Value> {
+    let Some((step, rest)) = steps.split_first() else {
+        return if let Tree::Scalar(value) = &node.tree { Some(value) } else { None };
+    };
+    match (step, &node.tree) {
+        (Step::Key(name), Tree::Map(entries)) => single(entries.get(name)?, rest),
+        (Step::Index(index), Tree::List(items)) => single(items.get(*index)?, rest),
+        _ => None,
+    }
 }
 
 /// The keys that are known where an unknown one was to be put.

@@ -57,6 +57,13 @@ fn a_value_changes_and_nothing_else() {
 }
 
 #[test]
+fn one_text_is_no_list_and_a_word_for_a_number_is_written_as_one() {
+    assert!(edit(FILE, "approvals.deny", &json!("git push *")).is_err());
+    assert!(edit(FILE, "command_allowlist", &json!("a, b")).is_err());
+    assert_eq!(set(FILE, "agent.max_turns", &json!("7")), FILE.replace("max_turns: 5 ", "max_turns: 7 "));
+}
+
+#[test]
 fn a_new_key_comes_last_in_its_section() {
     assert_eq!(
         set(FILE, "approvals.timeout", &json!(9)),

@@ -97,7 +97,9 @@ async fn ask(
             return Ok(());
         }
         ApproveAnswer::Deny { reason: Some(reason) } => {
-            format!("the user refused: {reason}. Do not try to reach the same end in another way")
+            format!(
+                "the user refused: {reason}. Go by what they say; do not try to reach the same end in a way of your own"
+            )
         }
         ApproveAnswer::Deny { reason: None } => {
             "the user refused. Do not retry, rephrase or reach the same end in another way".to_owned()

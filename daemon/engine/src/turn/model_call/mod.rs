@@ -196,12 +196,17 @@ fn again_with_more_room(
 ) -> ControlFlow<Exit, Outcome> {
     turn.recoveries.truncated_calls += 1;
     if turn.recoveries.truncated_calls > MAX_TRUNCATED_CALLS {
-        let names: Vec<&str> = response.tool_calls.iter().map(|call| call.name.as_str()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for call in &response.tool_calls {
+            if !names.contains(&call.name.as_str()) {
+                names.push(&call.name);
+            }
+        }
         return ControlFlow::Break(Exit::Partial {
             reason: ExitReason::Truncated,
             text: response.content.clone().unwrap_or_default(),
             advice: format!(
-                "The model's call of {} was cut off every time, so that action was not executed. Ask for smaller \
+                "The model's message with calls of {} was cut off every time, so nothing of it was executed. Ask for smaller \
                  steps, or raise `model.max_tokens`.",
                 if names.is_empty() { "a tool".into() } else { names.join(", ") }
             ),
