@@ -14,6 +14,7 @@ mod names;
 mod output;
 mod ports;
 mod process;
+mod programs;
 mod registry;
 mod services;
 mod settings;

@@ -286,7 +286,7 @@ fn unended(data: &str) -> &str {
         let line = data.get(..*at).unwrap_or_default();
         (line.len() - line.trim_end_matches('\\').len()).is_multiple_of(2)
     };
-    let end = data.match_indices('\n').map(|(at, _)| at).filter(ends).next_back();
+    let end = data.match_indices('\n').map(|(at, _)| at).rfind(ends);
     end.and_then(|at| data.get(at + 1..)).unwrap_or(data)
 }
 

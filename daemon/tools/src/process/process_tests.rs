@@ -102,7 +102,9 @@ impl Live {
     /// A session whose `sudo` is a script that knows the password `right word`.
     fn with_sudo(home: &Path, change: impl FnOnce(&mut ToolServices)) -> Self {
         let mut live = Self::with(home, change);
-        let script = live.bench.write("bin/sudo", SUDO);
+        let script = live.bench.outside.join("bin/sudo");
+        std::fs::create_dir(script.parent().unwrap()).unwrap();
+        std::fs::write(&script, SUDO).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:/usr/bin:/bin", script.parent().unwrap().display());
         live.bench.reopen(ClientEnv::filter([("PATH".to_owned(), path)]));
@@ -447,6 +449,18 @@ async fn a_wrong_password_is_forgotten_and_one_that_is_missing_is_explained() {
     assert_eq!(value["output"], "sudo: a terminal is required to read the password\n");
     assert_eq!(value["hint"], sudo::HINT);
     assert_eq!(live.asked.requests.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn no_sudo_of_the_agents_own_gets_the_password() {
+    let home = tempfile::tempdir().unwrap();
+    let live = Live::with_sudo(home.path(), |_| {});
+    live.asked.passwords.lock().unwrap().push("right word");
+    let own = live.bench.write("own/sudo", "#!/bin/sh\nrev\n");
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let command = "export PATH=\"$PWD/own:$PATH\"; sudo echo real";
+    let value = live.json("terminal", json!({ "command": command })).await;
+    assert_eq!(value["output"], "real\n");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use hermes_runtime::{CommandSpec, Secret};
 
 use super::lexer::simple_commands;
 use crate::ports::SudoRequest;
+use crate::programs;
 use crate::services::ToolCx;
 
 /// The secret under which the user leaves the password that `sudo` wants.
@@ -71,14 +72,25 @@ pub(super) async fn prepare(cx: &ToolCx, command: &str) -> Prepared {
     if places.is_empty() {
         return unchanged(false);
     }
+    let Some(prelude) = prelude(cx) else { return unchanged(true) };
     let Some((password, cached)) = password(cx, command).await else { return unchanged(true) };
     Prepared {
-        command: rewritten(command, &places),
+        command: rewritten(command, &places, &prelude),
         input: Some(Secret::from(format!("{}\n", password.expose()))),
         password: Some(password),
         cached,
         sudo: true,
     }
+}
+
+/// [`PRELUDE`] with the `sudo` that gets the password: the one of the user's own PATH, whatever the session has made of
+/// that, and none that the agent can have written.
+fn prelude(cx: &ToolCx) -> Option<String> {
+    let environment = cx.services.child_env.environment(&cx.workspace, &cx.settings.terminal.env_passthrough);
+    let sudo = programs::find("sudo", &environment)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    let path = sudo.to_str().filter(|path| path.chars().all(is_plain))?;
+    (!programs::is_the_agents(&sudo, &cx.workspace)).then(|| PRELUDE.replace("command sudo", path))
 }
 
 /// The password, and whether it is the session's own.
@@ -168,8 +180,8 @@ fn places(command: &str) -> Vec<std::ops::Range<usize>> {
         .collect()
 }
 
-fn rewritten(command: &str, places: &[std::ops::Range<usize>]) -> String {
-    let mut text = PRELUDE.to_owned();
+fn rewritten(command: &str, places: &[std::ops::Range<usize>], prelude: &str) -> String {
+    let mut text = prelude.to_owned();
     for (at, c) in command.chars().enumerate() {
         match places.iter().find(|place| place.contains(&at)) {
             Some(place) if place.start == at => text.push_str("_hermes_sudo"),
@@ -187,7 +199,7 @@ mod tests {
 
     #[test]
     fn only_a_real_sudo_word_is_rewritten() {
-        let rewrite = |command: &str| rewritten(command, &places(command)).replace(PRELUDE, "");
+        let rewrite = |command: &str| rewritten(command, &places(command), "");
         for (command, expected) in [
             ("sudo apt update && sudo -u bob ls", "_hermes_sudo apt update && _hermes_sudo -u bob ls"),
             ("echo x | sudo tee /etc/x", "echo x | _hermes_sudo tee /etc/x"),

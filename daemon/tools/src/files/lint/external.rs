@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::Findings;
+use crate::programs;
 use crate::services::ToolCx;
 
 /// Output of a check that is read.
@@ -83,11 +84,11 @@ pub(super) async fn check(cx: &ToolCx, path: &Path, text: &str, until: Instant) 
         return Findings::Skipped("the file is too long".to_owned());
     }
     let environment = cx.services.child_env.environment(&cx.workspace, &cx.settings.terminal.env_passthrough);
-    let Some(program) = find(linter.program, &environment) else {
+    let Some(program) = programs::find(linter.program, &environment) else {
         return Findings::Skipped(format!("{} is not installed", linter.program));
     };
     // What stands there can be written without a question, and would be run without one.
-    if std::fs::canonicalize(&program).is_ok_and(|real| real.starts_with(cx.workspace.root())) {
+    if programs::is_the_agents(&program, &cx.workspace) {
         return Findings::Skipped(format!("{} stands in the working directory", linter.program));
     }
     let findings = run(cx, linter, (&program, &environment), text, until).await;
@@ -100,21 +101,6 @@ pub(super) async fn check(cx: &ToolCx, path: &Path, text: &str, until: Instant) 
         }
         findings => findings,
     }
-}
-
-/// The program in the folders that the session's commands look in.
-fn find(program: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let (_, folders) = environment.iter().find(|(name, _)| name == "PATH")?;
-    std::env::split_paths(folders)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(program))
-        .find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 async fn run(
