@@ -410,6 +410,8 @@ fn is_sensitive_name(path: &str) -> bool {
         || path.contains("/.ssh/")
         || path.contains("/.git/hooks/")
         || path.ends_with("/.git/config")
+        // A folder as the place to which files are copied or unpacked.
+        || ["/.git", "/.git/hooks", "/.ssh"].iter().any(|folder| path.ends_with(folder))
         || path.contains("/.config/systemd/")
         || path.contains("/.config/autostart/")
         || path.contains("/LaunchAgents/")
