@@ -13,6 +13,7 @@ use super::apply::Step;
 use super::hunks::{self, Misfit};
 use super::parse::{Hunk, Section};
 use crate::services::ToolCx;
+use crate::tool::OwnedEffect;
 use crate::workspace::ResolvedPath;
 
 /// A patch that fits.
@@ -255,6 +256,10 @@ impl Planner<'_> {
         let (Some(from), Some(to_target)) = (self.target(written), self.target(to)) else { return };
         if !self.is_plain_file(written, &from, "move") || !self.is_free(to, &to_target.path) {
             return;
+        }
+        // Under another name it could be read.
+        if let Some(reason) = self.cx.denies(&OwnedEffect::Read { path: from.path.clone() }) {
+            return self.problem(written, reason);
         }
         self.plan.steps.push(Step::Rename { from: from.path.clone(), to: to_target.path.clone() });
         if let Some(moved) = self.now.insert(from.path, Now::Absent) {

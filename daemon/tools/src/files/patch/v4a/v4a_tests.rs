@@ -122,6 +122,16 @@ async fn links_are_written_through_and_not_moved_or_deleted() {
 }
 
 #[tokio::test]
+async fn what_may_not_be_read_does_not_get_a_name_under_which_it_may() {
+    let bench = Bench { yolo: true, ..Bench::new() };
+    bench.write(".env", "KEY=1\n");
+    let error = bench.error("patch", patch("*** Move File: .env -> notes.txt\n")).await;
+    assert!(error.contains("nothing was changed") && error.contains(".env"), "{error}");
+    assert_eq!(bench.read(".env"), "KEY=1\n");
+    assert!(!bench.root.join("notes.txt").exists());
+}
+
+#[tokio::test]
 async fn a_moved_file_keeps_its_mode_and_any_content() {
     let bench = Bench::new();
     let path = bench.write("run", b"\x7fELF\0\0");
