@@ -55,12 +55,20 @@ pub(super) fn everything(store: &Store) {
         }
         upkeep.last = Some(store.now());
     }
+    let _running = Running(store);
     let left = by_age(store, &settings);
     let size = collect(store);
     let size = by_size(store, &settings, left, size);
-    let mut upkeep = Store::lock(&store.upkeep);
-    upkeep.size = size;
-    upkeep.running = false;
+    Store::lock(&store.upkeep).size = size;
+}
+
+/// One look at everything; however it ends, the next one may begin.
+struct Running<'a>(&'a Store);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        Store::lock(&self.0.upkeep).running = false;
+    }
 }
 
 /// Removes all that a session has.
