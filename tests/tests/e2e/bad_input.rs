@@ -126,7 +126,7 @@ fn a_call_cut_off_by_the_length_limit_is_never_run() {
     });
     let home = TestHome::with_config(&server.config());
     let output = home.cli(["-z", "hello"]).expect_code(2);
-    assert!(output.stderr.contains("not executed"), "{}", output.stderr);
+    assert!(output.stderr.contains("nothing of it was executed"), "{}", output.stderr);
     assert!(!home.work().join("x.txt").exists());
     server.assert_clean();
 }

@@ -295,6 +295,7 @@ fn what_ends_the_daemon_at_once_and_drops_every_mark_is_confined_too() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the attacker opens the database with a program of their own")]
 fn what_was_accepted_cannot_be_forgotten_in_favour_of_the_file() {
     let inside = Inside::new();
     inside.home.cli(["daemon", "start"]).success();

@@ -121,7 +121,9 @@ impl Tool for Process {
                  lines, or a script file"
             ));
         }
-        Ok(command.map(|command| OwnedEffect::Command { command, cwd: process.cwd }).into_iter().collect())
+        // Data for a program that is no known shell is judged as what it gets to read: the gate knows more of these.
+        let command = command.unwrap_or_else(|| as_input(&process.command, &data));
+        Ok(vec![OwnedEffect::Command { command, cwd: process.cwd }])
     }
 
     async fn run(&self, cx: &ToolCx, arguments: Value) -> ToolOutput {
@@ -341,6 +343,15 @@ fn failed(error: &ProcessError) -> ToolOutput {
         _ => EffectDisposition::None,
     };
     ToolOutput { effect, ..ToolOutput::failed(content) }
+}
+
+/// The command line that starts `command` with `data` as its input.
+fn as_input(command: &str, data: &str) -> String {
+    let mut end = "HERMES_INPUT".to_owned();
+    while data.contains(&end) {
+        end.push('_');
+    }
+    format!("{{ {command}\n}} <<'{end}'\n{data}\n{end}\n")
 }
 
 #[cfg(test)]

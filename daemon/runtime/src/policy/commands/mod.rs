@@ -87,6 +87,9 @@ pub fn command_verdict(command: &str, facts: &CommandFacts<'_>) -> CommandVerdic
     examine(command, facts).verdict
 }
 
+/// How the names of our own shell variables and functions begin.
+const OWN_VARIABLES: &str = "_hermes_";
+
 /// Judges one command.
 pub(super) fn examine(command: &str, facts: &CommandFacts<'_>) -> Examined {
     let mut walker = Walker::new(facts);
@@ -104,6 +107,11 @@ pub(super) fn examine(command: &str, facts: &CommandFacts<'_>) -> Examined {
         }
     }
     rules::judge_sequence(&mut walker.report);
+    if command.contains(OWN_VARIABLES) {
+        let description =
+            "reads what Hermes keeps in the shell that runs the command, such as a password for sudo";
+        walker.report.ask("own.internals", description, command.to_owned());
+    }
     let words = Words::new(command, &walker.report.simples);
     let report = walker.report;
     let verdict = match report.blocked {

@@ -164,6 +164,10 @@ fn privileges(simple: &Simple, facts: &CommandFacts<'_>, report: &mut Report) {
             .filter_map(|option| option.strip_prefix('-'))
             .any(|given| given.len() > 1 && name.starts_with(given))
     };
+    // A password that the session has, or a rule that wants none, must not make every later `sudo` a matter of course.
+    if simple.args.iter().any(|arg| !arg.text.starts_with('-')) {
+        report.ask("sudo.root", "runs with an administrator's rights", shape_exact(simple));
+    }
     if short('S') || long("stdin") {
         if facts.sudo_password_known {
             report.ask("sudo.flags", "gives sudo a password on its input", shape_exact(simple));
