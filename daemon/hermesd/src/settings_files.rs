@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hermes_config::Home;
+use hermes_config::{Home, LoadInput};
 use hermes_server::SettingsFiles;
 
 /// What tells one state of a file from another without reading it; `None` when it is not there.
@@ -11,18 +11,28 @@ type Stamp = Option<(SystemTime, u64)>;
 
 /// `config.yaml` and `.env` as they stood when the daemon started.
 #[derive(Debug)]
-pub(crate) struct SettingsAsRead(Vec<(PathBuf, Stamp)>);
+pub(crate) struct SettingsAsRead {
+    home: Home,
+    files: Vec<(PathBuf, Stamp)>,
+}
 
 impl SettingsAsRead {
     pub(crate) fn now(home: &Home) -> Self {
         let files = [home.config_yaml(), home.dot_env()];
-        Self(files.into_iter().map(|path| (path.clone(), stamp(&path))).collect())
+        let files = files.into_iter().map(|path| (path.clone(), stamp(&path))).collect();
+        Self { home: home.clone(), files }
     }
 }
 
 impl SettingsFiles for SettingsAsRead {
+    /// Not while what stands there could not be started with: a daemon that works is better than none.
     fn changed(&self) -> bool {
-        self.0.iter().any(|(path, as_read)| stamp(path) != *as_read)
+        if self.files.iter().all(|(path, as_read)| stamp(path) == *as_read) {
+            return false;
+        }
+        hermes_config::load(&LoadInput::new(&self.home))
+            .inspect_err(|error| tracing::warn!(%error, "changed settings are not taken over"))
+            .is_ok_and(|loaded| loaded.errors().next().is_none())
     }
 }
 
@@ -47,6 +57,8 @@ mod tests {
         assert!(!read.changed());
         std::fs::write(home.config_yaml(), "model: other").unwrap();
         assert!(read.changed());
+        std::fs::write(home.config_yaml(), "model: [").unwrap();
+        assert!(!read.changed(), "nothing could start with that");
         std::fs::remove_file(home.config_yaml()).unwrap();
         assert!(read.changed());
     }

@@ -285,6 +285,13 @@ impl Client {
         answer("undo", self.tools().restore_snapshot(request).await)
     }
 
+    pub async fn list_processes(
+        &self,
+        request: v1::ListProcessesRequest,
+    ) -> Result<v1::ListProcessesResponse, CallError> {
+        answer("list background processes", self.tools().list_processes(request).await)
+    }
+
     fn policy(&self) -> policy_client::PolicyClient<Channel> {
         policy_client::PolicyClient::new(self.channel.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)

@@ -260,11 +260,15 @@ impl Connector {
     }
 }
 
+/// Nothing would be lost by a restart: no turn, no waiting input, and no background process, whose input would close.
 async fn is_idle(client: &Client) -> bool {
-    match client.status().await {
+    let quiet = match client.status().await {
         Ok(status) => status.active_turns == 0 && status.queued_inputs == 0,
         Err(_) => false,
-    }
+    };
+    // A daemon that does not know the call has no such processes.
+    let listed = client.list_processes(v1::ListProcessesRequest::default()).await;
+    quiet && !listed.is_ok_and(|listed| listed.processes.iter().any(|process| process.status == "running"))
 }
 
 fn refused(socket: &Path, source: CallError) -> ConnectError {
