@@ -262,12 +262,32 @@ fn shells(simple: &Simple, report: &mut Report) {
             shape_exact(simple),
         );
     }
+    // Editors and filters run what their script says, and it comes from the input.
+    let scripted =
+        simple.is(&["awk", "gawk", "mawk", "nawk", "sed", "gsed", "vim", "vi", "nvim", "ex", "gdb", "bc"]);
+    let from_input = simple.args.iter().zip(simple.args.iter().skip(1)).any(|(option, file)| {
+        matches!(option.text.as_str(), "-f" | "--file" | "-S" | "-s" | "-x" | "--source")
+            && names_input(&file.text)
+    }) || simple.args.iter().any(|arg| {
+        ["-f", "--file=", "-S"].iter().any(|option| arg.text.strip_prefix(option).is_some_and(names_input))
+    });
+    if scripted && from_input {
+        report.ask("code.inline", "runs a script from its input", shape_exact(simple));
+    }
+    if simple.is(&["capsh"]) {
+        report.ask("code.unknown", "starts a shell with other rights", shape_exact(simple));
+    }
     let carries_text = simple.is(&["ssh", "su", "watch", "script", "runuser", "flock"]);
     if carries_text
         && simple.args.iter().skip(1).any(|arg| arg.text.contains(UNKNOWN) && arg.text.contains(' '))
     {
         report.ask("code.unknown", "runs a text that is not known before the run", shape_exact(simple));
     }
+}
+
+/// Whether a file's name means the input.
+fn names_input(file: &str) -> bool {
+    file == "-" || is_stdin(file)
 }
 
 /// Whether another program chose the arguments.
