@@ -52,6 +52,7 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// What a caller can do about it depends on this alone.
     pub fn kind(&self) -> CallErrorKind {
         self.kind
     }
@@ -161,14 +162,17 @@ impl Client {
         &self.socket
     }
 
+    /// How the daemon is.
     pub async fn status(&self) -> Result<v1::StatusResponse, CallError> {
         answer("ask the daemon's status", control(&self.channel).status(v1::StatusRequest {}).await)
     }
 
+    /// Asks the daemon to end; it answers before it does.
     pub async fn shutdown(&self, request: v1::ShutdownRequest) -> Result<v1::ShutdownResponse, CallError> {
         answer("stop the daemon", control(&self.channel).shutdown(request).await)
     }
 
+    /// Begins a session. It has no row until its first input.
     pub async fn create_session(
         &self,
         request: v1::CreateSessionRequest,
@@ -176,6 +180,7 @@ impl Client {
         answer("begin a session", self.sessions().create(request).await)
     }
 
+    /// Finds a session by id, beginning of an id, title or `latest`, and loads it.
     pub async fn open_session(
         &self,
         request: v1::OpenSessionRequest,
@@ -183,6 +188,7 @@ impl Client {
         answer("open the session", self.sessions().open(request).await)
     }
 
+    /// The sessions that are stored, newest first.
     pub async fn list_sessions(
         &self,
         request: v1::ListSessionsRequest,
@@ -190,6 +196,7 @@ impl Client {
         answer("list sessions", self.sessions().list(request).await)
     }
 
+    /// One session, with its rows when they are asked for.
     pub async fn get_session(
         &self,
         request: v1::GetSessionRequest,
@@ -197,6 +204,7 @@ impl Client {
         answer("read the session", self.sessions().get(request).await)
     }
 
+    /// Words in all messages.
     pub async fn search(&self, request: v1::SearchRequest) -> Result<v1::SearchResponse, CallError> {
         answer("search the sessions", self.sessions().search(request).await)
     }
@@ -218,18 +226,22 @@ impl Client {
         answer(DOING, self.turns().submit(request).await)
     }
 
+    /// Gives a text to the turn that runs.
     pub async fn steer(&self, request: v1::SteerRequest) -> Result<v1::SteerResponse, CallError> {
         answer("steer the turn", self.turns().steer(request).await)
     }
 
+    /// Stops the turn that runs.
     pub async fn interrupt(&self, request: v1::InterruptRequest) -> Result<v1::InterruptResponse, CallError> {
         answer("interrupt the turn", self.turns().interrupt(request).await)
     }
 
+    /// How a turn stands, and its result when it has ended.
     pub async fn turn(&self, request: v1::GetTurnRequest) -> Result<v1::GetTurnResponse, CallError> {
         answer("read the turn", self.turns().get(request).await)
     }
 
+    /// Answers a question of the agent. `expired` means that somebody else did, or that it is over.
     pub async fn answer_prompt(&self, request: v1::AnswerRequest) -> Result<v1::AnswerResponse, CallError> {
         let mut prompts = prompts_client::PromptsClient::new(self.channel.clone());
         answer("answer the question", prompts.answer(request).await)
@@ -240,6 +252,7 @@ impl Client {
         answer("list approvals", self.policy().list_approvals(v1::ListApprovalsRequest {}).await)
     }
 
+    /// Takes an approval back.
     pub async fn revoke_approval(&self, id: String) -> Result<v1::RevokeApprovalResponse, CallError> {
         answer("revoke the approval", self.policy().revoke_approval(v1::RevokeApprovalRequest { id }).await)
     }
@@ -250,6 +263,7 @@ impl Client {
         answer("list waiting edits", self.policy().list_waiting_edits(request).await)
     }
 
+    /// Puts waiting edits into force, as they were shown.
     pub async fn accept_edits(
         &self,
         request: v1::AcceptEditsRequest,
@@ -257,6 +271,7 @@ impl Client {
         answer("accept the edits", self.policy().accept_edits(request).await)
     }
 
+    /// Writes one key of the profile's settings.
     pub async fn set_config(
         &self,
         request: v1::SetConfigRequest,
@@ -264,6 +279,7 @@ impl Client {
         answer("write the setting", self.policy().set_config(request).await)
     }
 
+    /// What can be undone in a session, newest first.
     pub async fn list_snapshots(
         &self,
         request: v1::ListSnapshotsRequest,
@@ -271,6 +287,7 @@ impl Client {
         answer("list snapshots", self.tools().list_snapshots(request).await)
     }
 
+    /// What a restore would change.
     pub async fn diff_snapshot(
         &self,
         request: v1::DiffSnapshotRequest,
@@ -278,6 +295,7 @@ impl Client {
         answer("compare with the snapshot", self.tools().diff_snapshot(request).await)
     }
 
+    /// Puts files back as they were before a turn.
     pub async fn restore_snapshot(
         &self,
         request: v1::RestoreSnapshotRequest,
@@ -285,6 +303,7 @@ impl Client {
         answer("undo", self.tools().restore_snapshot(request).await)
     }
 
+    /// Background processes of one session, or of all.
     pub async fn list_processes(
         &self,
         request: v1::ListProcessesRequest,

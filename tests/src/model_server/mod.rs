@@ -49,6 +49,14 @@ impl ModelRequest {
         rows.iter().rev().take_while(|row| row["role"] != "user").filter(|row| row["role"] == "tool").count()
     }
 
+    /// What the last tool result says, as the model got it; empty without one.
+    pub fn last_result(&self) -> String {
+        let json = self.json();
+        let rows = json["messages"].as_array().cloned().unwrap_or_default();
+        let last = rows.iter().rev().find(|row| row["role"] == "tool");
+        last.and_then(|row| row["content"].as_str()).unwrap_or_default().to_owned()
+    }
+
     /// The id of the background process that a result named last.
     pub fn process_id(&self) -> Option<String> {
         self.body.rmatch_indices("proc_").find_map(|(at, _)| {

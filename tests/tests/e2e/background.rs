@@ -44,10 +44,8 @@ impl Bench {
         }
         self.home.cli(arguments).success();
         let requests = self.server.requests();
-        let json = requests.iter().rev().find(|request| request.has_tools()).unwrap().json();
-        let rows = json["messages"].as_array().cloned().unwrap_or_default();
-        let last = rows.iter().rev().find(|row| row["role"] == "tool").unwrap();
-        serde_json::from_str(last["content"].as_str().unwrap()).unwrap()
+        let last = requests.iter().rev().find(|request| request.has_tools()).unwrap().last_result();
+        serde_json::from_str(&last).unwrap()
     }
 
     fn process(&self, action: &str) -> Value {

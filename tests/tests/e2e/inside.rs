@@ -40,11 +40,7 @@ impl Inside {
 
     /// The newest answer of the terminal, of the outer conversation.
     fn last_result(&self) -> String {
-        let requests = self.server.requests();
-        let json = requests.last().unwrap().json();
-        let rows = json["messages"].as_array().cloned().unwrap_or_default();
-        let last = rows.iter().rev().find(|row| row["role"] == "tool");
-        last.and_then(|row| row["content"].as_str()).unwrap_or_default().to_owned()
+        self.server.requests().last().unwrap().last_result()
     }
 
     fn config(&self) -> String {
@@ -249,11 +245,12 @@ fn a_daemon_that_tools_start_refuses_to_serve() {
 #[test]
 fn what_waits_for_the_next_daemon_is_confined_there_too() {
     let inside = Inside::new();
-    let script = "until [ -e next ]; do sleep 0.05; done\n\
+    let script = "touch waiting; until [ -e next ]; do sleep 0.05; done\n\
                   hermes-cli config set approvals.mode off > wait.new 2>&1; echo code $? >> wait.new; mv wait.new wait.out\n";
     inside.home.write_file("wait.sh", script);
     inside.run(&format!(
-        "env -i PATH=\"$PATH\" HERMES_HOME={} setsid --fork sh wait.sh < /dev/null > /dev/null 2>&1; sleep 0.2",
+        "env -i PATH=\"$PATH\" HERMES_HOME={} setsid --fork sh wait.sh < /dev/null > /dev/null 2>&1; \
+         until [ -e waiting ]; do sleep 0.05; done",
         inside.home.dir().display()
     ));
     let first = inside.home.daemon_pid().unwrap();

@@ -88,11 +88,7 @@ impl Cell {
 
     /// What the model was told of its last call.
     fn last_result(&self) -> String {
-        let requests = self.server.requests();
-        let json = requests.last().unwrap().json();
-        let rows = json["messages"].as_array().cloned().unwrap_or_default();
-        let last = rows.iter().rev().find(|row| row["role"] == "tool");
-        last.and_then(|row| row["content"].as_str()).unwrap_or_default().to_owned()
+        self.server.requests().last().unwrap().last_result()
     }
 
     async fn new_session(&self) -> String {

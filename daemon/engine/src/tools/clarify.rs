@@ -116,7 +116,7 @@ impl Tool for Clarify {
             turn_id: cx.turn_id.clone(),
             call_id: cx.call_id.clone(),
             question: cx.services.redactor.redact(&question).into_owned(),
-            choices: choices.clone(),
+            choices: choices.iter().map(|choice| cx.services.redactor.redact(choice).into_owned()).collect(),
             timeout,
             alone: cx.services.policy.settings().approvals.wait(),
         };

@@ -150,7 +150,7 @@ impl Approvals {
         Ok(true)
     }
 
-    /// Forgets what a session was allowed, when it closes.
+    /// Forgets what a session was allowed, when it is deleted.
     pub fn forget_session(&self, session: &SessionKey) {
         self.lock().retain(|entry| entry.session.as_ref() != Some(session));
     }

@@ -20,6 +20,8 @@ mod store;
 mod walk;
 
 #[cfg(test)]
+mod property_tests;
+#[cfg(test)]
 mod tests;
 
 use std::io;

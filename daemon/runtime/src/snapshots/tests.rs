@@ -1,6 +1,5 @@
 //! Behaviour of the snapshots as a whole, over real files.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +9,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
-use proptest::prelude::*;
 
 use super::*;
 use crate::{PathPolicyInput, SecretScope};
@@ -27,7 +25,7 @@ impl Clock for HandClock {
     }
 }
 
-struct Bench {
+pub(super) struct Bench {
     _dir: tempfile::TempDir,
     work: PathBuf,
     kept: PathBuf,
@@ -39,7 +37,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
         let (work, home) = (base.join("user/work"), base.join("user/.hermes"));
@@ -84,7 +82,7 @@ impl Bench {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.work.join(name)
     }
 
@@ -93,19 +91,19 @@ impl Bench {
     }
 
     /// A call of the agent that changes these files.
-    async fn agent(&self, turn: &TurnId, names: &[&str], act: impl FnOnce()) {
+    pub(super) async fn agent(&self, turn: &TurnId, names: &[&str], act: impl FnOnce()) {
         let touches = names.iter().map(|name| write_of(self.path(name))).collect();
         let keeping = self.keep(turn, touches).await;
         act();
         self.snapshots.after(keeping.unwrap()).await;
     }
 
-    async fn agent_writes(&self, turn: &TurnId, name: &str, content: &str) {
+    pub(super) async fn agent_writes(&self, turn: &TurnId, name: &str, content: &str) {
         let path = self.path(name);
         self.agent(turn, &[name], || put(&path, content)).await;
     }
 
-    async fn restore(&self, request: RestoreRequest) -> Result<Restored, SnapshotError> {
+    pub(super) async fn restore(&self, request: RestoreRequest) -> Result<Restored, SnapshotError> {
         self.snapshots.restore(&self.session, request).await
     }
 
@@ -131,7 +129,7 @@ fn write_of(path: PathBuf) -> Touch {
     Touch::Write { path, cross_profile: false }
 }
 
-fn put(path: &Path, content: &str) {
+pub(super) fn put(path: &Path, content: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
@@ -140,7 +138,7 @@ fn names(paths: &[PathBuf]) -> Vec<&str> {
     paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect()
 }
 
-fn by_id(id: &str) -> RestoreRequest {
+pub(super) fn by_id(id: &str) -> RestoreRequest {
     RestoreRequest { id: Some(id.to_owned()), ..RestoreRequest::default() }
 }
 
@@ -523,25 +521,6 @@ async fn a_command_that_dies_with_the_daemon_is_found_at_the_next_look() {
     assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().contains("walk")));
 }
 
-/// Prints what keeping costs a write; the numbers are for whoever changes this.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn keeping_a_small_file_costs_little() {
-    let bench = Bench::new();
-    let turn = TurnId::mint();
-    let began = std::time::Instant::now();
-    let rounds: u32 = 200;
-    for round in 0..rounds {
-        let name = format!("f{}", round % 20);
-        let keeping = bench.keep(&turn, vec![write_of(bench.path(&name))]).await.unwrap();
-        put(&bench.path(&name), &format!("{round}\n"));
-        bench.snapshots.after(keeping).await;
-    }
-    let each = began.elapsed() / rounds;
-    println!("before and after: {each:?} a call");
-    // Far above what it is, so that a busy machine does not fail it.
-    assert!(each < Duration::from_millis(20), "{each:?}");
-}
-
 #[tokio::test]
 async fn the_user_home_is_never_kept_whole() {
     let bench = Bench::new();
@@ -551,83 +530,5 @@ async fn the_user_home_is_never_kept_whole() {
     for cwd in [home, PathBuf::from("/")] {
         let touch = Touch::Command { command: "rm a".into(), cwd };
         assert!(bench.keep(&TurnId::mint(), vec![touch]).await.is_none());
-    }
-}
-
-/// A step of the property test.
-#[derive(Debug, Clone)]
-enum Step {
-    AgentWrites(usize, u8),
-    AgentDeletes(usize),
-    HandWrites(usize, u8),
-    HandDeletes(usize),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let file = 0_usize..5;
-    proptest::collection::vec(
-        prop_oneof![
-            3 => (file.clone(), any::<u8>()).prop_map(|(file, content)| Step::AgentWrites(file, content)),
-            1 => file.clone().prop_map(Step::AgentDeletes),
-            1 => (file.clone(), any::<u8>()).prop_map(|(file, content)| Step::HandWrites(file, content)),
-            1 => file.prop_map(Step::HandDeletes),
-        ],
-        0..14,
-    )
-}
-
-fn state_of(bench: &Bench) -> BTreeMap<usize, Option<Vec<u8>>> {
-    (0..5).map(|file| (file, fs::read(bench.path(&format!("d{file}/f"))).ok())).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    // Files that only the agent changed are back byte for byte; a file that was edited by hand is as it was, or
-    // nobody could tell the edit from the agent's own work because it left the very same bytes.
-    #[test]
-    fn any_turn_is_undone_but_for_what_was_edited_by_hand(present in proptest::collection::vec(any::<bool>(), 5), steps in steps()) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        runtime.block_on(async {
-            let bench = Bench::new();
-            for (file, _) in present.iter().enumerate().filter(|(_, present)| **present) {
-                put(&bench.path(&format!("d{file}/f")), &format!("first {file}"));
-            }
-            let first = state_of(&bench);
-            let turn = TurnId::mint();
-            let mut by_hand = [false; 5];
-            for step in &steps {
-                let file = match step {
-                    Step::AgentWrites(file, _) | Step::AgentDeletes(file) | Step::HandWrites(file, _) | Step::HandDeletes(file) => *file,
-                };
-                let name = format!("d{file}/f");
-                let path = bench.path(&name);
-                let before = fs::read(&path).ok();
-                match step {
-                    Step::AgentWrites(_, content) => bench.agent_writes(&turn, &name, &format!("agent {content}")).await,
-                    Step::AgentDeletes(_) => bench.agent(&turn, &[&name], || { let _ = fs::remove_file(&path); }).await,
-                    Step::HandWrites(_, content) => put(&path, &format!("hand {content}")),
-                    Step::HandDeletes(_) => { let _ = fs::remove_file(&path); }
-                }
-                let is_hand = matches!(step, Step::HandWrites(..) | Step::HandDeletes(_));
-                by_hand[file] |= is_hand && fs::read(&path).ok() != before;
-            }
-            let last = state_of(&bench);
-            let undone = bench.restore(RestoreRequest::default()).await;
-            let then = state_of(&bench);
-            for file in 0..5 {
-                if by_hand[file] {
-                    // Edited before the agent came is the state before; edited after it stays.
-                    prop_assert!(then[&file] == last[&file] || then[&file].as_deref().is_none_or(|content| !content.starts_with(b"agent")), "{file}: {steps:?}");
-                } else {
-                    prop_assert_eq!(&then[&file], &first[&file], "{}: {:?}", file, steps);
-                }
-            }
-            if let Ok(Restored { undone_by: Some(id), .. }) = undone {
-                bench.restore(by_id(&id)).await.unwrap();
-                prop_assert_eq!(state_of(&bench), last);
-            }
-            Ok(())
-        })?;
     }
 }

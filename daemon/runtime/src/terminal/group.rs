@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::processes::{Process, family};
+use super::processes::{Process, members_of};
 
 /// The variable that marks all processes of one command, so that those which left the group are found.
 pub(crate) const RUN_MARK: &str = "HERMES_TOOL_RUN";
@@ -46,9 +46,9 @@ impl Tree {
 
     /// The members that live now.
     pub(crate) fn living(&mut self) -> &BTreeSet<Process> {
-        let family = family(self.leader, &self.mark, &self.known);
-        self.known = family.members;
-        self.in_group = family.in_group;
+        let found = members_of(self.leader, &self.mark, &self.known);
+        self.known = found.members;
+        self.in_group = found.in_group;
         &self.known
     }
 

@@ -93,7 +93,7 @@ struct Entry {
 
 /// The living processes of one command.
 #[derive(Debug, Default)]
-pub(crate) struct Family {
+pub(crate) struct Members {
     pub(crate) members: BTreeSet<Process>,
     /// Those of them in the leader's process group. Where there are some, its number is surely theirs.
     pub(crate) in_group: BTreeSet<Process>,
@@ -102,7 +102,7 @@ pub(crate) struct Family {
 /// The living processes of the command whose shell is `leader`: its group, its descendants, those that carry
 /// `mark` in their start environment, and those of `known` that still live; the leader included. Without a leader, one that
 /// has ended so long ago that its number may be another's, the group does not count. Empty where there is no `/proc`.
-pub(crate) fn family(leader: Option<i32>, mark: &str, known: &BTreeSet<Process>) -> Family {
+pub(crate) fn members_of(leader: Option<i32>, mark: &str, known: &BTreeSet<Process>) -> Members {
     let table = table();
     let in_group = |entry: &Entry| leader.is_some_and(|leader| entry.group == leader);
     let mut members: BTreeSet<Process> = table
@@ -126,7 +126,7 @@ pub(crate) fn family(leader: Option<i32>, mark: &str, known: &BTreeSet<Process>)
         if children.is_empty() {
             let in_group = table.values().filter(|entry| in_group(entry)).map(|entry| entry.process);
             let in_group = in_group.filter(|process| members.contains(process)).collect();
-            return Family { members, in_group };
+            return Members { members, in_group };
         }
         members.extend(children);
     }

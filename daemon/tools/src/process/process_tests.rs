@@ -405,7 +405,7 @@ async fn what_a_shell_is_told_is_judged_with_the_line_that_it_completes() {
 }
 
 #[tokio::test]
-async fn a_password_that_a_person_gives_reaches_every_sudo_and_nothing_else() {
+async fn a_password_that_a_person_gives_reaches_every_sudo_and_is_shown_to_nobody() {
     let home = tempfile::tempdir().unwrap();
     let live = Live::with_sudo(home.path(), |_| {});
     live.asked.passwords.lock().unwrap().push("right word");

@@ -1,5 +1,6 @@
 //! The words of a shell command, as far as a quick look needs them: quotes, here-documents and
-//! separators are told apart from words. It judges nothing; the policy has a parser of its own.
+//! separators are told apart from words. It decides how a command is started and who reads what is written to it;
+//! what may run is decided by the policy, which has a parser of its own.
 
 use std::ops::Range;
 

@@ -64,6 +64,7 @@ impl Workspace {
         }
     }
 
+    /// The session whose workspace this is.
     pub fn session_id(&self) -> &SessionId {
         &self.session_id
     }
@@ -93,6 +94,7 @@ impl Workspace {
         *self.sudo.lock().unwrap_or_else(PoisonError::into_inner) = password;
     }
 
+    /// What the client that opened the session handed over of its environment.
     pub fn client_env(&self) -> &ClientEnv {
         &self.client_env
     }

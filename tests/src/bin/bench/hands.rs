@@ -49,6 +49,7 @@ const COMMANDS: [&str; 12] = [
 pub(crate) fn run(runtime: &Runtime, runs: u32, quick: bool, rows: &mut Vec<Row>) -> Result<(), Failure> {
     verdicts(runs, rows);
     terminal(runtime, runs, rows)?;
+    writes(runtime, runs, rows)?;
     let scale = if quick { 100 } else { 1 };
     search(runtime, TREE_FILES / scale, rows)?;
     large_file(runtime, LARGE / scale as u64, runs.min(SEARCH_RUNS), rows)?;
@@ -111,6 +112,19 @@ fn terminal(runtime: &Runtime, runs: u32, rows: &mut Vec<Row>) -> Result<(), Fai
     rows.push(Row::time("bash -c true", &bare, None));
     rows.push(Row::time("terminal with true", &ours, None));
     rows.push(Row::time("  above bash -c true", &extra, Some(0.005)));
+    Ok(())
+}
+
+/// A small file that is written over: what stood there is kept for undo.
+fn writes(runtime: &Runtime, runs: u32, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let server = ModelServer::for_bench(std::time::Duration::ZERO, one_call);
+    let home = TestHome::with_config(&server.config());
+    let turns: Vec<String> = (0..=runs)
+        .map(|run| format!("write_file {}", json!({ "path": "notes.txt", "content": format!("{run}\n") })))
+        .collect();
+    let mut sample = Sample::new();
+    sample.extend(runtime.block_on(daemon::tool_seconds(&home, &turns))?.into_iter().skip(1));
+    rows.push(Row::time("write_file over a small file, kept for undo", &sample, None));
     Ok(())
 }
 

@@ -36,7 +36,7 @@ const BLOCKED: &str = "guardrail_block";
 /// Characters from which on a repeated result is replaced by a reference to the first one.
 const WORTH_A_STUB: usize = 512;
 /// Characters of the arguments that a reference shows.
-const STUB_ARGUMENTS: usize = 120;
+const REFERENCE_ARGUMENTS: usize = 120;
 /// Tools whose newest result is looked up in the transcript, so that it must stand there.
 const NEVER_A_STUB: [&str; 1] = ["todo"];
 
@@ -351,7 +351,7 @@ impl Observed {
     /// of its own, never behind the JSON.
     pub(super) fn apply(&self, tool: &str, arguments: &Value, content: Value) -> Value {
         let mut content = match &self.first {
-            Some(first) => first.stub(tool, arguments),
+            Some(first) => first.reference(tool, arguments),
             None => content,
         };
         if self.warning.is_none() && self.stop.is_none() {
@@ -383,9 +383,9 @@ impl Observed {
 
 impl First {
     /// What stands in place of a result that was told before.
-    fn stub(&self, tool: &str, arguments: &Value) -> Value {
+    fn reference(&self, tool: &str, arguments: &Value) -> Value {
         let arguments = arguments.to_string();
-        let (shown, cut) = first_chars(&arguments, STUB_ARGUMENTS);
+        let (shown, cut) = first_chars(&arguments, REFERENCE_ARGUMENTS);
         let place = match &self.file {
             Some(file) => format!("{}, the full text in {}", self.call, file.display()),
             None => self.call.to_string(),

@@ -185,7 +185,7 @@ fn a_long_repeat_is_told_by_reference_and_a_short_one_as_it_is() {
     assert_eq!(tell("c1", &long), long.content);
     let repeat = tell("c2", &long);
     assert_eq!(repeat["same_as"], "c1");
-    assert_eq!(repeat["arguments"].as_str().unwrap().chars().count(), STUB_ARGUMENTS + 1);
+    assert_eq!(repeat["arguments"].as_str().unwrap().chars().count(), REFERENCE_ARGUMENTS + 1);
     assert!(repeat["_warning"].as_str().unwrap().contains("2 times"), "{repeat}");
     assert_eq!(tell("c3", &long)["same_as"], "c1");
     let short = ToolOutput::looked(json!({ "content": "short" }));

@@ -73,6 +73,11 @@ fn written(simple: &Simple, target: &Arg, facts: &CommandFacts<'_>, report: &mut
     report.ask(rule, what, shape);
 }
 
+/// The last operand, where it is a place on this machine.
+fn last_here(options: Options) -> Vec<Arg> {
+    options.operands.into_iter().next_back().filter(|last| !last.text.contains(':')).into_iter().collect()
+}
+
 /// The files that a program's arguments make it write.
 fn targets(simple: &Simple) -> Vec<Arg> {
     let all = |options: Options| options.operands;
@@ -92,25 +97,11 @@ fn targets(simple: &Simple) -> Vec<Arg> {
                 sources => sources.iter().map(|source| below(last, source)).collect(),
             }
         }
-        "rsync" => simple
-            .options(
-                "eTfB",
-                &["rsh", "exclude", "include", "filter", "files-from", "backup-dir", "log-file", "temp-dir"],
-            )
-            .operands
-            .last()
-            .filter(|last| !last.text.contains(':'))
-            .cloned()
-            .into_iter()
-            .collect(),
-        "scp" | "sftp" => simple
-            .options("cDFiJloPSX", &[])
-            .operands
-            .last()
-            .filter(|last| !last.text.contains(':'))
-            .cloned()
-            .into_iter()
-            .collect(),
+        "rsync" => last_here(simple.options(
+            "eTfB",
+            &["rsh", "exclude", "include", "filter", "files-from", "backup-dir", "log-file", "temp-dir"],
+        )),
+        "scp" | "sftp" => last_here(simple.options("cDFiJloPSX", &[])),
         "dd" => simple.args.iter().filter_map(|arg| part(arg, "of=")).collect(),
         "truncate" => all(simple.options("sr", &["size", "reference"])),
         "touch" => all(simple.options("dtr", &["date", "reference", "time"])),
