@@ -61,6 +61,10 @@ pub enum PolicyError {
 /// What admins change the policy with.
 #[async_trait::async_trait]
 pub trait PolicyDesk: Send + Sync + fmt::Debug {
+    /// Takes notice of the settings' files as they are now: narrower values are in force when this returns, wider
+    /// ones wait. Costs a look at two files when nothing changed.
+    async fn look(&self);
+
     /// Edits that wait, by key. Cheap: asked with every session.
     fn waiting(&self) -> Vec<WaitingEdit>;
 

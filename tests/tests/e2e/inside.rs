@@ -313,6 +313,20 @@ fn is_alive(pid: u32) -> bool {
 }
 
 #[test]
+fn a_client_of_one_turn_is_told_of_the_edit_that_waits() {
+    let inside = Inside::new();
+    inside.home.cli(["daemon", "start"]).success();
+    let config = inside.config();
+    inside.home.write_config(&format!("{config}approvals:\n  mode: off\n"));
+    let told = inside.home.cli(["-q", "run: rm -rf precious"]);
+    assert!(inside.is_unharmed() && told.stderr.contains("approvals accept"), "{told:?}");
+    // What is narrower holds at once, also for the very next client.
+    inside.home.write_config(&format!("{config}approvals:\n  deny: ['touch *']\n"));
+    inside.home.cli(["-z", "run: touch mine"]).success();
+    assert!(!inside.home.work().join("mine").exists());
+}
+
+#[test]
 fn the_daemons_own_environment_holds_what_it_starts_by_and_nothing_else() {
     let inside = Inside::new();
     let mut start = inside.home.command("hermes-cli");

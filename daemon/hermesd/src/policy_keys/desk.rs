@@ -15,6 +15,10 @@ const LIVE: [&str; 2] = ["approvals", "command_allowlist"];
 
 #[async_trait]
 impl PolicyDesk for PolicyKeys {
+    async fn look(&self) {
+        Self::look(self).await;
+    }
+
     fn waiting(&self) -> Vec<WaitingEdit> {
         self.state().waiting.clone()
     }

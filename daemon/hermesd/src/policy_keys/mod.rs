@@ -112,11 +112,12 @@ impl PolicyKeys {
 
     /// Looks whether the files have changed, and applies what may be applied.
     pub(crate) async fn look(&self) {
-        if stamps(&self.0.home) == self.state().stamps {
-            return;
-        }
+        // Whoever looks while a change is being applied waits for it.
         let _changing = self.0.changing.lock().await;
         let stamps = stamps(&self.0.home);
+        if stamps == self.state().stamps {
+            return;
+        }
         self.state().stamps = stamps;
         match self.read_file() {
             Ok(file) => {

@@ -29,6 +29,8 @@ impl Control for ControlService {
         let confined = confined.as_ref().map(|_| CONFINED.to_owned());
         let identity = &self.0.deps.identity;
         read_control::hello(request.get_ref(), identity.version)?;
+        // A client that stays for one turn only must find what the files say now, and hear of what waits.
+        self.0.deps.policy.look().await;
         Ok(Response::new(wire::HelloResponse {
             protocol: PROTOCOL,
             version: identity.version.into(),
